@@ -27,6 +27,7 @@ typedef struct hw_tensor {
     const hw_packed *packed;    /* parameters: the layout that the forward multiplication reads, or NULL */
     const void *tape;           /* which tape computed it; NULL for parameters and constants */
     uint64_t generation;        /* in which of the tape's steps */
+    int64_t first_row;          /* the index of row 0 within the whole step's batch: the key of dropout */
 } hw_tensor;
 
 int64_t hw_tensor_size(const hw_tensor *x); /* how many numbers */
