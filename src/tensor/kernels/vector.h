@@ -1,10 +1,10 @@
 /* A vector of 16 numbers, on which every row kernel stands, and the random bits of dropout.
  *
- * hw_v16 is made of as many parts as the processor path needs: one AVX-512 register, two AVX ones, four of 128 bits; twice as
- * many in the double build. A kernel written with it is one source for all paths and gives the same bits on all of them: each
- * lane is computed by itself with IEEE operations, sums of lanes go through one fixed tree, and the fused multiply-add is
- * exact even where the hardware has none. A part is a vector type of GCC and Clang that fits a register (wider ones, which
- * GCC keeps in memory, would be slow), so the operators work on parts and functions on hw_v16. */
+ * hw_v16 is made of as many parts as the processor path needs: one AVX-512 register, two AVX ones, four of 128 bits;
+ * twice as many in the double build. A kernel written with it is one source for all paths and gives the same bits on all
+ * of them: each lane is computed by itself with IEEE operations, sums of lanes go through one fixed tree, and the fused
+ * multiply-add is exact even where the hardware has none. A part is a vector type of GCC and Clang that fits a register
+ * (GCC keeps wider ones in memory), so operators work on parts and functions on hw_v16. */
 #ifndef HW_TENSOR_VECTOR_H
 #define HW_TENSOR_VECTOR_H
 
@@ -161,7 +161,7 @@ HW_INLINE hw_v16 hw_v16_select(hw_v16i mask, hw_v16 yes, hw_v16 no)
     return y;
 }
 
-/* a > b ? a : b and a < b ? a : b, so that a NaN in b stays and one in a goes, as the processor's instructions have it. */
+/* a > b ? a : b and a < b ? a : b: a NaN in b stays, one in a goes, as the processor's instructions have it. */
 #if defined HW_PATH_AVX512 && !defined HW_REAL_DOUBLE
 HW_LANEWISE(hw_v16_maximum, (hw_part)_mm512_max_ps((__m512)a.part[i], (__m512)b.part[i]))
 HW_LANEWISE(hw_v16_minimum, (hw_part)_mm512_min_ps((__m512)a.part[i], (__m512)b.part[i]))
@@ -200,9 +200,9 @@ HW_INLINE hw_v16 hw_v16_sqrt(hw_v16 a)
 #elif defined HW_PATH_PLAIN && (defined __FP_FAST_FMAF || defined __ARM_FEATURE_FMA)
 #define HW_FMA_SCALAR __builtin_fmaf
 #elif defined HW_PATH_PLAIN
-/* The fused multiply-add of floats without hardware for it (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded
- * sums"): the product is exact in double; the sum is made exact as s + e (Knuth's TwoSum) and rounded to odd, after which
- * rounding once more to float is harmless. */
+/* The fused multiply-add of floats without hardware for it (Boldo and Melquiond 2008, "Emulation of FMA and correctly
+ * rounded sums"): the product is exact in double; the sum is made exact as s + e (Knuth's TwoSum) and rounded to odd,
+ * after which rounding once more to float is harmless. */
 typedef float hw_f32x2 __attribute__((vector_size(8)));
 typedef double hw_f64x2 __attribute__((vector_size(16)));
 typedef int64_t hw_i64x2 __attribute__((vector_size(16)));
@@ -331,7 +331,7 @@ HW_INLINE hw_real hw_v16_reduce_max(hw_v16 a)
 
 /* ---- exp --------------------------------------------------------------------------------------------------------- */
 
-/* e^x to one unit in the last place or a little more: x = k ln 2 + r with |r| <= ln 2 / 2, a minimax polynomial for e^r, and
+/* e^x, off by less than one unit in the last place: x = k ln 2 + r with |r| <= ln 2 / 2, a minimax polynomial for e^r, and
  * 2^k put on in a way that rounds once, so that results fade through subnormal numbers to 0. NaN stays NaN. */
 HW_INLINE hw_v16 hw_v16_exp(hw_v16 x)
 {
@@ -342,7 +342,7 @@ HW_INLINE hw_v16 hw_v16_exp(hw_v16 x)
     return hw_v16_load(lane);
 #else
     const hw_v16 one = hw_v16_set1(1.0f), shift = hw_v16_set1(12582912.0f); /* 1.5 * 2^23: rounds to an integer */
-    x = hw_v16_minimum(hw_v16_set1(89.0f), hw_v16_maximum(hw_v16_set1(-104.0f), x)); /* beyond: exactly inf, exactly 0 */
+    x = hw_v16_minimum(hw_v16_set1(89.0f), hw_v16_maximum(hw_v16_set1(-104.0f), x)); /* there already inf and 0 */
     hw_v16 t = hw_v16_fma(x, hw_v16_set1(1.442695041f), shift), k = hw_v16_sub(t, shift);
     hw_v16 r = hw_v16_fma(k, hw_v16_set1(-0.693147182f), x);
     r = hw_v16_fma(k, hw_v16_set1(1.904654299e-9f), r);
@@ -383,8 +383,8 @@ HW_INLINE hw_part_u64 hw_multiply_u32(hw_part_u64 a, hw_part_u64 b)
 
 enum { HW_DROPOUT_GROUP = 128, HW_WORD_PARTS = HW_LANES * 4 / HW_PART_BYTES };
 
-/* Philox4x32-10 (see hw_philox) for 16 counters {low, high half of group * 16 + lane, step, site}, into out[word][lane]. Lanes
- * are computed in 64 bits each, even and odd ones apart; what stands in the upper halves does not matter. */
+/* Philox4x32-10 (see hw_philox) for 16 counters {low, high half of group * 16 + lane, step, site}, into out[word][lane].
+ * Even and odd lanes are computed apart, 64 bits each; what stands in the upper halves does not matter. */
 HW_INLINE void hw_dropout_words(const hw_dropout *d, uint64_t group, hw_part_u32 out[4][HW_WORD_PARTS])
 {
     const uint64_t start = group * HW_LANES; /* its low 4 bits are 0, so that adding the lane carries nothing */
@@ -418,8 +418,9 @@ HW_INLINE void hw_dropout_words(const hw_dropout *d, uint64_t group, hw_part_u32
             out[w][i] = (hw_part_u32)((c[w][i][0] & 0xffffffffu) | (c[w][i][1] << 32));
 }
 
-/* The multipliers (scale or 0) of the elements group * 128 .. group * 128 + 127, 16 a vector. Element e of a site's flat array
- * is in group e / 128, vector e % 128 / 16, lane e % 16. Vectors 2 w and 2 w + 1 are the low and high halves of word w. */
+/* The multipliers (scale or 0) of the elements group * 128 .. group * 128 + 127, 16 a vector. Element e of a site's flat
+ * array is in group e / 128, vector e % 128 / 16, lane e % 16; vectors 2 w and 2 w + 1 are the low and high halves of
+ * word w. */
 HW_INLINE void hw_dropout_mask(const hw_dropout *d, uint64_t group, hw_v16 out[8])
 {
     hw_part_u32 words[4][HW_WORD_PARTS];
@@ -436,7 +437,8 @@ HW_INLINE void hw_dropout_mask(const hw_dropout *d, uint64_t group, hw_v16 out[8
         out[2 * w] = hw_v16_load(low);
         out[2 * w + 1] = hw_v16_load(high);
 #else
-        const hw_parti limit = (hw_parti){0} + ((int32_t)d->threshold - 1), scale = (hw_parti)hw_v16_set1(d->scale).part[0];
+        const hw_parti limit = (hw_parti){0} + ((int32_t)d->threshold - 1);
+        const hw_parti scale = (hw_parti)(d->scale - (hw_part){0});
         HW_EACH_PART(i) {
             out[2 * w].part[i] = (hw_part)(((hw_parti)(words[w][i] & 0xffffu) > limit) & scale);
             out[2 * w + 1].part[i] = (hw_part)(((hw_parti)(words[w][i] >> 16) > limit) & scale);
