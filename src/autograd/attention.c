@@ -1,0 +1,180 @@
+/* attention: scaled dot-product attention of all heads over ragged sentences (Vaswani et al. 2017, section 3.2).
+ *   for each sentence and head:  A = softmax(Q K' / sqrt(K) + mask),  O = dropout(A) V
+ *   dV += dropout(A)' dO,  dA = dropout(dO V') + dA_given,  dS = A (dA - rowsum(dA A)) / sqrt(K),
+ *   dQ += dS K,  dK += dS' Q
+ * The causal mask of the textbook, -1e9 above the diagonal before the softmax, is not added: masked keys are left out, which gives
+ * the same numbers. Weights of short sentences are kept for the way back, those of long ones computed again, so that memory grows
+ * with the length and not with its square. */
+#include <math.h>
+#include <string.h>
+
+#include "../tensor/attention_kernel.h"
+#include "op.h"
+
+enum { KEEP_AT_MOST = 128 * 128 }; /* weights a head and sentence that are kept rather than computed again */
+
+typedef struct attention_node_options {
+    hw_attention_options o;
+    bool want_weights;
+} attention_node_options;
+
+static const char *check_segments(hw_node *n, const hw_segments *s, const hw_tensor *x, const char *what)
+{
+    int64_t rows = hw_tensor_rows(x);
+    for (int64_t b = 0; b < s->count; b++)
+        if (s->start[b] < 0 || s->length[b] < 0 || s->start[b] + s->length[b] > rows)
+            return hw_node_reason(n, "%s of sentence %lld are rows %lld to %lld of %lld", what, (long long)b,
+                                  (long long)s->start[b], (long long)(s->start[b] + s->length[b]), (long long)rows);
+    return NULL;
+}
+
+static int64_t weights_size(const hw_attention_options *o)
+{
+    int64_t size = 0;
+    for (int64_t b = 0; b < o->queries.count; b++) size += o->heads * o->queries.length[b] * o->keys.length[b];
+    return size;
+}
+
+static const char *attention_shape(hw_node *n)
+{
+    const attention_node_options *a = n->options;
+    const hw_attention_options *o = &a->o;
+    const int64_t columns[3] = {o->query_column, o->key_column, o->value_column};
+    static const char *const names[3] = {"queries", "keys", "values"};
+    char text[96];
+    for (int i = 0; i < 3; i++)
+        if (columns[i] < 0 || columns[i] + o->heads * o->head_width > hw_tensor_cols(n->in[i]))
+            return hw_node_reason(n, "%s: %lld heads of width %lld from column %lld do not fit %s", names[i],
+                                  (long long)o->heads, (long long)o->head_width, (long long)columns[i],
+                                  hw_tensor_shape_text(n->in[i], text));
+    if (o->queries.count != o->keys.count)
+        return hw_node_reason(n, "queries of %lld sentences, keys of %lld", (long long)o->queries.count,
+                              (long long)o->keys.count);
+    const char *reason = check_segments(n, &o->queries, n->in[0], "queries");
+    if (!reason) reason = check_segments(n, &o->keys, n->in[1], "keys");
+    if (!reason) reason = check_segments(n, &o->keys, n->in[2], "values");
+    if (reason) return reason;
+    hw_node_output(n, 2, (int64_t[]){hw_tensor_rows(n->in[0]), o->heads * o->head_width});
+    if (a->want_weights) hw_node_output(n, 1, (int64_t[]){weights_size(o)});
+    return NULL;
+}
+
+/* What forward keeps: where each sentence's weights lie, [H][n][stride], NULL where they are computed again. */
+typedef struct attention_saved {
+    hw_real *scratch;
+    hw_real **weights;
+} attention_saved;
+
+static hw_attention_head head_of(const hw_node *n, int64_t b, int64_t h)
+{
+    const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
+    const hw_tensor *q = n->in[0], *k = n->in[1], *v = n->in[2];
+    const attention_saved *s = n->saved;
+    int64_t ldq = hw_tensor_cols(q), ldk = hw_tensor_cols(k), ldv = hw_tensor_cols(v);
+    return (hw_attention_head){
+        .n = o->queries.length[b],
+        .m = o->keys.length[b],
+        .width = o->head_width,
+        .q = q->data + o->queries.start[b] * ldq + o->query_column + h * o->head_width,
+        .k = k->data + o->keys.start[b] * ldk + o->key_column + h * o->head_width,
+        .v = v->data + o->keys.start[b] * ldv + o->value_column + h * o->head_width,
+        .ldq = ldq,
+        .ldk = ldk,
+        .ldv = ldv,
+        .scale = (hw_real)(1 / sqrt((double)o->head_width)) * (o->sharpness ? o->sharpness[h] : 1),
+        .causal = o->causal,
+        .drop = &o->drop,
+        .first_row = q->first_row + o->queries.start[b],
+        .head = h,
+        .heads = o->heads,
+        .scratch = s->scratch,
+    };
+}
+
+static void attention_forward(hw_node *n)
+{
+    const attention_node_options *a = n->options;
+    const hw_attention_options *o = &a->o;
+    hw_arena *arena = hw_tape_arena(n->tape);
+    int64_t longest = 0, ldo = hw_tensor_cols(n->out[0]), size, stride;
+    for (int64_t b = 0; b < o->keys.count; b++)
+        if (o->keys.length[b] > longest) longest = o->keys.length[b];
+    attention_saved *s = hw_arena_alloc(arena, sizeof *s);
+    s->scratch = hw_node_scratch(n, (size_t)hw_attention_scratch(longest, o->head_width));
+    s->weights = hw_arena_calloc(arena, (size_t)o->queries.count, sizeof *s->weights);
+    n->saved = s;
+    if (hw_segments_rows(&o->queries) < hw_tensor_rows(n->out[0])) /* rows of no sentence */
+        memset(n->out[0]->data, 0, (size_t)hw_tensor_size(n->out[0]) * sizeof(hw_real));
+
+    hw_real *given = a->want_weights ? n->out[1]->data : NULL;
+    for (int64_t b = 0; b < o->queries.count; b++) {
+        int64_t rows = o->queries.length[b], m = o->keys.length[b];
+        stride = hw_attention_stride(m);
+        size = rows * stride;
+        bool keep = given || (n->recorded && rows * m <= KEEP_AT_MOST);
+        if (keep) s->weights[b] = hw_node_scratch(n, (size_t)(o->heads * size));
+        for (int64_t h = 0; h < o->heads; h++) {
+            hw_attention_head head = head_of(n, b, h);
+            hw_real *weights = keep ? s->weights[b] + h * size : NULL;
+            n->kernels->attention->forward(&head, n->out[0]->data + o->queries.start[b] * ldo + h * o->head_width, ldo,
+                                           weights);
+            for (int64_t r = 0; given && r < rows; r++, given += m)
+                memcpy(given, weights + r * stride, (size_t)m * sizeof *given);
+        }
+    }
+}
+
+static void attention_backward(hw_node *n)
+{
+    const attention_node_options *a = n->options;
+    const hw_attention_options *o = &a->o;
+    const attention_saved *s = n->saved;
+    const hw_real *dweights = a->want_weights ? n->out[1]->grad : NULL, *dout = n->out[0]->grad;
+    hw_real *dq = hw_input_gradient(n, 0), *dk = hw_input_gradient(n, 1), *dv = hw_input_gradient(n, 2);
+    int64_t ldo = hw_tensor_cols(n->out[0]), ldq = hw_tensor_cols(n->in[0]), ldk = hw_tensor_cols(n->in[1]);
+    int64_t ldv = hw_tensor_cols(n->in[2]);
+    if (!dout) { /* only the weights were used */
+        hw_real *zeros = hw_node_scratch(n, (size_t)hw_tensor_size(n->out[0]));
+        memset(zeros, 0, (size_t)hw_tensor_size(n->out[0]) * sizeof *zeros);
+        dout = zeros;
+    }
+    for (int64_t b = 0; b < o->queries.count; b++) {
+        int64_t q0 = o->queries.start[b], k0 = o->keys.start[b], nm = o->queries.length[b] * o->keys.length[b];
+        for (int64_t h = 0; h < o->heads; h++) {
+            hw_attention_head head = head_of(n, b, h);
+            int64_t at = h * o->head_width;
+            hw_attention_gradients g = {
+                .dout = dout + q0 * ldo + at,
+                .dweights = dweights,
+                .dq = dq ? dq + q0 * ldq + o->query_column + at : NULL,
+                .dk = dk ? dk + k0 * ldk + o->key_column + at : NULL,
+                .dv = dv ? dv + k0 * ldv + o->value_column + at : NULL,
+                .ldout = ldo,
+                .lddq = ldq,
+                .lddk = ldk,
+                .lddv = ldv,
+            };
+            if (dweights) dweights += nm;
+            const hw_real *weights = s->weights[b];
+            if (weights) weights += h * head.n * hw_attention_stride(head.m);
+            n->kernels->attention->backward(&head, weights, &g);
+        }
+    }
+}
+
+static double attention_flops(const hw_node *n)
+{
+    const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
+    return 4.0 * (double)weights_size(o) * (double)o->head_width;
+}
+
+const hw_op hw_op_attention = {"attention", attention_shape, attention_forward, attention_backward, attention_flops};
+
+hw_tensor *hw_attention(hw_tape *t, hw_tensor *query, hw_tensor *key, hw_tensor *value,
+                        const hw_attention_options *options, hw_tensor **weights)
+{
+    attention_node_options a = {*options, weights != NULL};
+    hw_node *n = hw_apply(t, &hw_op_attention, 3, (hw_tensor *[]){query, key, value}, &a, sizeof a);
+    if (weights) *weights = n->out[1];
+    return n->out[0];
+}

@@ -1,0 +1,120 @@
+/* cross_entropy: the output layer and label-smoothed cross-entropy (Szegedy et al. 2016, section 7) in one op.
+ *   u = x W' + b,  p = softmax(u),  q = (1 - epsilon) onehot(target) + epsilon / V
+ *   y = scale sum_n sum_j -q_nj log p_nj
+ *   du = scale (p - q),  dx += du W,  dW += du' x,  db += sum_n du_n
+ * It works in blocks of rows: while a block's logits are in cache its gradients are taken too, for an upstream gradient of 1, so
+ * that logits are computed once and [N, V] never exists. dx waits in a buffer until backward; dW and db are added at once. */
+#include <string.h>
+
+#include "op.h"
+
+typedef struct cross_entropy_options {
+    const int32_t *targets;
+    hw_real smoothing, scale;
+    hw_loss_count *count;
+    hw_real *nll;
+} cross_entropy_options;
+
+enum { BLOCK_NUMBERS = 1 << 17, MAX_BLOCK_ROWS = 240 }; /* logits of a block: half a MiB, in multiples of 12 rows */
+
+static const char *cross_entropy_shape(hw_node *n)
+{
+    const cross_entropy_options *o = n->options;
+    const hw_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
+    char a[96], c[96];
+    if (w->rank != 2 || hw_tensor_cols(x) != w->shape[1] || hw_tensor_size(b) != w->shape[0])
+        return hw_node_reason(n, "states %s do not fit the output layer %s", hw_tensor_shape_text(x, a),
+                              hw_tensor_shape_text(w, c));
+    for (int64_t i = 0; i < hw_tensor_rows(x); i++)
+        if (o->targets[i] < 0 || o->targets[i] >= w->shape[0])
+            return hw_node_reason(n, "target %d of a vocabulary of %lld", (int)o->targets[i], (long long)w->shape[0]);
+    hw_node_output(n, 1, (int64_t[]){1});
+    return NULL;
+}
+
+static int64_t argmax(const hw_real *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t j = 1; j < n; j++)
+        if (x[j] > x[best]) best = j;
+    return best;
+}
+
+/* The loss of the block's rows, whose logits become their gradients where the node is recorded. */
+static void block_loss(hw_node *n, hw_real *logits, int64_t row, int64_t rows, hw_loss_count *sums)
+{
+    const cross_entropy_options *o = n->options;
+    int64_t vocabulary = n->in[1]->shape[0];
+    for (int64_t r = 0; r < rows; r++) {
+        hw_real *u = logits + r * vocabulary;
+        double loss, nll;
+        int32_t target = o->targets[row + r];
+        if (o->count) sums->correct += argmax(u, vocabulary) == target;
+        n->kernels->cross_entropy(n->recorded ? u : NULL, &loss, &nll, u, vocabulary, target, o->smoothing, o->scale);
+        sums->loss += loss;
+        sums->nll += nll;
+        if (o->nll) o->nll[row + r] = (hw_real)nll;
+    }
+}
+
+static void block_gradients(hw_node *n, const hw_real *du, int64_t row, int64_t rows)
+{
+    const hw_tensor *x = n->in[0], *w = n->in[1];
+    int64_t width = w->shape[1], vocabulary = w->shape[0];
+    hw_real *dx = n->saved, *dw = hw_input_gradient(n, 1), *db = hw_input_gradient(n, 2);
+    if (dx) hw_gemm(false, false, rows, width, vocabulary, 1, du, vocabulary, w->data, width, 0, dx + row * width, width);
+    if (dw) hw_gemm(true, false, vocabulary, width, rows, 1, du, vocabulary, x->data + row * width, width, 1, dw, width);
+    if (db) n->kernels->column_sum(db, du, vocabulary, rows, vocabulary);
+}
+
+static void cross_entropy_forward(hw_node *n)
+{
+    const cross_entropy_options *o = n->options;
+    const hw_tensor *x = n->in[0], *w = n->in[1];
+    const hw_packed *packed = hw_weight_packed(n, w);
+    int64_t total = hw_tensor_rows(x), width = w->shape[1], vocabulary = w->shape[0];
+    int64_t most = BLOCK_NUMBERS / vocabulary / 12 * 12;
+    most = most < 12 ? 12 : most > MAX_BLOCK_ROWS ? MAX_BLOCK_ROWS : most;
+    if (most > total) most = total;
+    hw_real *logits = hw_node_scratch(n, (size_t)(most * vocabulary));
+    if (n->recorded && x->needs_grad) n->saved = hw_node_scratch(n, (size_t)(total * width));
+    hw_loss_count sums = {.tokens = total};
+    for (int64_t row = 0; row < total; row += most) {
+        int64_t rows = total - row < most ? total - row : most;
+        n->kernels->multiply(logits, vocabulary, x->data + row * width, width, rows, packed, n->in[2]->data);
+        block_loss(n, logits, row, rows, &sums);
+        if (n->recorded) block_gradients(n, logits, row, rows);
+    }
+    if (o->count) {
+        o->count->loss += sums.loss;
+        o->count->nll += sums.nll;
+        o->count->tokens += sums.tokens;
+        o->count->correct += sums.correct;
+    }
+    n->out[0]->data[0] = (hw_real)(sums.loss * (double)o->scale);
+}
+
+static void cross_entropy_backward(hw_node *n)
+{
+    HW_CHECK(n->out[0]->grad[0] == 1, "%s: the gradient of the loss must be 1 (it is %g): put factors into its scale",
+             n->scope ? n->scope : "cross_entropy", (double)n->out[0]->grad[0]);
+    hw_tensor *x = n->in[0];
+    if (!x->needs_grad) return;
+    if (x->grad) n->kernels->add(x->grad, n->saved, hw_tensor_size(x));
+    else x->grad = n->saved; /* the first to arrive: hand the buffer over */
+}
+
+static double cross_entropy_flops(const hw_node *n)
+{
+    return 2.0 * (double)hw_tensor_rows(n->in[0]) * (double)hw_tensor_size(n->in[1]);
+}
+
+const hw_op hw_op_cross_entropy = {"cross_entropy", cross_entropy_shape, cross_entropy_forward, cross_entropy_backward,
+                                   cross_entropy_flops};
+
+hw_tensor *hw_cross_entropy(hw_tape *t, hw_tensor *x, hw_tensor *w, hw_tensor *b, const int32_t *targets,
+                            hw_real smoothing, hw_real scale, hw_loss_count *count, hw_real *nll)
+{
+    cross_entropy_options o = {targets, smoothing, scale, count, nll};
+    return hw_apply(t, &hw_op_cross_entropy, 3, (hw_tensor *[]){x, w, b}, &o, sizeof o)->out[0];
+}

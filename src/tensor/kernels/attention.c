@@ -1,0 +1,208 @@
+/* Attention of one head and one sentence; see src/tensor/attention_kernel.h.
+ *
+ * Sentences are short (a dozen tokens) and heads narrow (16 to 64 numbers), so the products are too small for BLAS. All of them
+ * are one small kernel, fma_block: rows of a result as sums of rows of a matrix, weighted by scalars. Each number is one chain
+ * of fused multiply-adds in ascending order, whatever the blocking, so bits do not depend on the processor path. */
+#include "../attention_kernel.h"
+#include "vector.h"
+
+#define CONCATENATE_(a, b) a##b
+#define CONCATENATE(a, b) CONCATENATE_(a, b)
+
+/* R rows of out [., 16 or fewer columns] (+)= sum_t c[r, t] M[t]; R is a constant where this is inlined. */
+HW_INLINE void fma_rows(int R, hw_real *out, int64_t ldo, int64_t cols, const hw_real *c, int64_t cr, int64_t ct,
+                        const hw_real *M, int64_t ldm, int64_t T, bool add)
+{
+    hw_v16 acc[8];
+    bool whole = cols >= HW_LANES;
+    for (int r = 0; r < R; r++)
+        acc[r] = !add ? hw_v16_zero() : whole ? hw_v16_load(out + r * ldo) : hw_v16_load_part(out + r * ldo, cols, 0);
+    if (whole) {
+        for (int64_t t = 0; t < T; t++) {
+            hw_v16 row = hw_v16_load(M + t * ldm);
+            for (int r = 0; r < R; r++) acc[r] = hw_v16_fma(hw_v16_set1(c[r * cr + t * ct]), row, acc[r]);
+        }
+        for (int r = 0; r < R; r++) hw_v16_store(out + r * ldo, acc[r]);
+    } else {
+        for (int64_t t = 0; t < T; t++) {
+            hw_v16 row = hw_v16_load_part(M + t * ldm, cols, 0);
+            for (int r = 0; r < R; r++) acc[r] = hw_v16_fma(hw_v16_set1(c[r * cr + t * ct]), row, acc[r]);
+        }
+        for (int r = 0; r < R; r++) hw_v16_store_part(out + r * ldo, acc[r], cols);
+    }
+}
+
+/* out [rows, cols] (+)= C M with C[r, t] = c[r cr + t ct] and M [T, cols]: C may stand transposed. */
+static void fma_block(hw_real *out, int64_t ldo, int64_t rows, int64_t cols, const hw_real *c, int64_t cr, int64_t ct,
+                      const hw_real *M, int64_t ldm, int64_t T, bool add)
+{
+    for (int64_t j = 0; j < cols; j += HW_LANES) {
+        int64_t r = 0, left = cols - j;
+#define ROWS(R) fma_rows(R, out + r * ldo + j, ldo, left, c + r * cr, cr, ct, M + j, ldm, T, add)
+        for (; r + 8 <= rows; r += 8) ROWS(8);
+        if (rows - r >= 4) {
+            ROWS(4);
+            r += 4;
+        }
+        switch (rows - r) {
+        case 3: ROWS(3); break;
+        case 2: ROWS(2); break;
+        case 1: ROWS(1); break;
+        default: break;
+        }
+#undef ROWS
+    }
+}
+
+/* t [width, stride] = x' with zeros behind the m columns */
+static void transpose(hw_real *t, int64_t stride, const hw_real *x, int64_t ldx, int64_t m, int64_t width)
+{
+    for (int64_t j = 0; j < stride; j++)
+        for (int64_t d = 0; d < width; d++) t[d * stride + j] = j < m ? x[j * ldx + d] : 0;
+}
+
+/* How many keys query i may see. */
+HW_INLINE int64_t visible(const hw_attention_head *h, int64_t i)
+{
+    int64_t seen = h->causal ? i + 1 + h->m - h->n : h->m;
+    return seen < 0 ? 0 : seen;
+}
+
+/* x [0 .. stride) = softmax(scale x) over the first seen numbers, zeros behind; no keys give zeros. */
+static void softmax_row(hw_real *x, int64_t seen, int64_t stride, hw_real scale)
+{
+    const hw_v16 low = hw_v16_set1(-(hw_real)INFINITY), factor = hw_v16_set1(scale);
+    hw_v16 most = low, total = hw_v16_zero();
+    for (int64_t j = 0; j < seen; j += HW_LANES) {
+        int64_t lanes = seen - j < HW_LANES ? seen - j : HW_LANES;
+        hw_v16 s = hw_v16_mul(hw_v16_load(x + j), factor);
+        if (lanes < HW_LANES) {
+            hw_v16_store(x + j, s);
+            s = hw_v16_load_part(x + j, lanes, -(hw_real)INFINITY);
+        }
+        hw_v16_store(x + j, s);
+        most = hw_v16_maximum(most, s);
+    }
+    hw_v16 top = hw_v16_set1(hw_v16_reduce_max(most));
+    for (int64_t j = 0; j < seen; j += HW_LANES) {
+        hw_v16 e = hw_v16_exp(hw_v16_sub(hw_v16_load(x + j), top));
+        hw_v16_store(x + j, e);
+        total = hw_v16_add(total, e);
+    }
+    hw_v16 inverse = hw_v16_set1(1 / hw_v16_sum(total));
+    int64_t j = 0;
+    for (; j < seen; j += HW_LANES) hw_v16_store(x + j, hw_v16_mul(hw_v16_load(x + j), inverse));
+    for (; j < stride; j += HW_LANES) hw_v16_store(x + j, hw_v16_zero());
+}
+
+/* The weights of queries i .. i + rows - 1 into a [rows, stride]; kt is K transposed. */
+static void block_weights(const hw_attention_head *h, const hw_real *kt, int64_t i, int64_t rows, hw_real *a)
+{
+    int64_t stride = hw_attention_stride(h->m), most = visible(h, i + rows - 1);
+    fma_block(a, stride, rows, hw_attention_stride(most), h->q + i * h->ldq, h->ldq, 1, kt, stride, h->width, false);
+    for (int64_t r = 0; r < rows; r++) softmax_row(a + r * stride, visible(h, i + r), stride, h->scale);
+}
+
+/* One query: the scores without transposing the keys, each a sum over 16 lanes. */
+static void single_weights(const hw_attention_head *h, hw_real *a)
+{
+    int64_t stride = hw_attention_stride(h->m);
+    for (int64_t j = 0; j < stride; j++) a[j] = 0;
+    for (int64_t j = 0; j < h->m; j++) {
+        hw_v16 acc = hw_v16_zero();
+        for (int64_t d = 0; d < h->width; d += HW_LANES) {
+            int64_t lanes = h->width - d < HW_LANES ? h->width - d : HW_LANES;
+            acc = hw_v16_fma(hw_v16_load_part(h->q + d, lanes, 0), hw_v16_load_part(h->k + j * h->ldk + d, lanes, 0), acc);
+        }
+        a[j] = hw_v16_sum(acc);
+    }
+    softmax_row(a, h->m, stride, h->scale);
+}
+
+/* b = dropout(a) for queries i .. i + rows - 1: eight rows of the batch and 16 keys of a head share a group of random bits. */
+static void block_dropout(const hw_attention_head *h, int64_t i, int64_t rows, const hw_real *a, hw_real *b)
+{
+    int64_t stride = hw_attention_stride(h->m), most = hw_attention_stride(visible(h, i + rows - 1));
+    int64_t first = h->first_row + i, end = first + rows;
+    for (int64_t octet = first / 8; octet * 8 < end; octet++) {
+        int64_t from = octet * 8 < first ? first : octet * 8, to = octet * 8 + 8 > end ? end : octet * 8 + 8;
+        for (int64_t j = 0; j < most; j += HW_LANES) {
+            hw_v16 mask[8];
+            hw_dropout_mask(h->drop, ((uint64_t)(octet * h->heads + h->head) << 24) + (uint64_t)(j / HW_LANES), mask);
+            for (int64_t row = from; row < to; row++) {
+                int64_t at = (row - first) * stride + j;
+                hw_v16_store(b + at, hw_v16_mul(hw_v16_load(a + at), mask[row % 8]));
+            }
+        }
+    }
+}
+
+static void forward(const hw_attention_head *h, hw_real *out, int64_t ldout, hw_real *weights)
+{
+    int64_t stride = hw_attention_stride(h->m), width = h->width;
+    hw_real *kt = h->scratch, *block = kt + 2 * width * stride, *dropped = block + HW_ATTENTION_BLOCK * stride;
+    bool drop = h->drop && h->drop->threshold;
+    if (h->n > 1) transpose(kt, stride, h->k, h->ldk, h->m, width);
+    for (int64_t i = 0; i < h->n; i += HW_ATTENTION_BLOCK) {
+        int64_t rows = h->n - i < HW_ATTENTION_BLOCK ? h->n - i : HW_ATTENTION_BLOCK;
+        hw_real *a = weights ? weights + i * stride : block;
+        if (h->n > 1) block_weights(h, kt, i, rows, a);
+        else single_weights(h, a);
+        if (drop) block_dropout(h, i, rows, a, dropped);
+        fma_block(out + i * ldout, ldout, rows, width, drop ? dropped : a, stride, 1, h->v, h->ldv, visible(h, i + rows - 1),
+                  false);
+    }
+}
+
+/* da [rows, stride] = dO V' becomes the gradient of the scores in place:
+ *   dA = dropout(dO V') + dweights,  dS = scale A (dA - sum_j dA_j A_j) */
+static void block_scores_backward(const hw_attention_head *h, const hw_attention_gradients *g, int64_t i, int64_t rows,
+                                  const hw_real *a, hw_real *da)
+{
+    int64_t stride = hw_attention_stride(h->m);
+    if (h->drop && h->drop->threshold) block_dropout(h, i, rows, da, da);
+    const hw_v16 scale = hw_v16_set1(h->scale);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t seen = visible(h, i + r), end = hw_attention_stride(visible(h, i + rows - 1));
+        hw_v16 total = hw_v16_zero();
+        for (int64_t j = 0; j < seen; j += HW_LANES) {
+            int64_t at = r * stride + j, lanes = seen - j < HW_LANES ? seen - j : HW_LANES;
+            hw_v16 d = hw_v16_load(da + at);
+            if (g->dweights) d = hw_v16_add(d, hw_v16_load_part(g->dweights + (i + r) * h->m + j, lanes, 0));
+            hw_v16_store(da + at, d);
+            total = hw_v16_fma(d, hw_v16_load(a + at), total);
+        }
+        hw_v16 mean = hw_v16_set1(hw_v16_sum(total));
+        for (int64_t j = 0; j < end; j += HW_LANES) { /* where a is 0 the result is 0 */
+            int64_t at = r * stride + j;
+            hw_v16 p = hw_v16_mul(hw_v16_load(a + at), scale);
+            hw_v16_store(da + at, hw_v16_mul(p, hw_v16_sub(hw_v16_load(da + at), mean)));
+        }
+    }
+}
+
+static void backward(const hw_attention_head *h, const hw_real *weights, const hw_attention_gradients *g)
+{
+    int64_t stride = hw_attention_stride(h->m), width = h->width;
+    hw_real *kt = h->scratch, *vt = kt + width * stride, *block = vt + width * stride;
+    hw_real *dropped = block + HW_ATTENTION_BLOCK * stride, *da = dropped + HW_ATTENTION_BLOCK * stride;
+    bool drop = h->drop && h->drop->threshold;
+    if (!weights && h->n > 1) transpose(kt, stride, h->k, h->ldk, h->m, width);
+    transpose(vt, stride, h->v, h->ldv, h->m, width);
+    for (int64_t i = 0; i < h->n; i += HW_ATTENTION_BLOCK) {
+        int64_t rows = h->n - i < HW_ATTENTION_BLOCK ? h->n - i : HW_ATTENTION_BLOCK;
+        int64_t most = visible(h, i + rows - 1);
+        const hw_real *a = weights ? weights + i * stride : block, *dout = g->dout + i * g->ldout;
+        if (!weights && h->n > 1) block_weights(h, kt, i, rows, block);
+        else if (!weights) single_weights(h, block);
+        if (drop) block_dropout(h, i, rows, a, dropped);
+        if (g->dv) fma_block(g->dv, g->lddv, most, width, drop ? dropped : a, 1, stride, dout, g->ldout, rows, true);
+        if (!g->dq && !g->dk) continue;
+        fma_block(da, stride, rows, hw_attention_stride(most), dout, g->ldout, 1, vt, stride, width, false);
+        block_scores_backward(h, g, i, rows, a, da);
+        if (g->dq) fma_block(g->dq + i * g->lddq, g->lddq, rows, width, da, stride, 1, h->k, h->ldk, most, true);
+        if (g->dk) fma_block(g->dk, g->lddk, most, width, da, 1, stride, h->q + i * h->ldq, h->ldq, rows, true);
+    }
+}
+
+const hw_attention_kernels CONCATENATE(hw_attention_kernels_, HW_PATH) = {forward, backward};
