@@ -97,7 +97,8 @@ double hw_random_normal(hw_random *random);                  /* mean 0, deviatio
 /* Calls function(i, argument) once for every i in 0..n-1 on up to hw_threads() threads, and returns when all are done.
  * Which thread runs which i is open, so results must not depend on it. A call from inside another runs in place. */
 void hw_parallel(int n, void (*function)(int i, void *argument), void *argument);
-void hw_threads_set(int threads); /* 0: all cores that this process may use */
+enum { HW_MOST_THREADS = 1024 };
+void hw_threads_set(int threads); /* 0: all cores that this process may use; never more than HW_MOST_THREADS */
 int hw_threads(void);
 int hw_thread_index(void);        /* 0..hw_threads()-1, inside hw_parallel; 0 outside */
 

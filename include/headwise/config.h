@@ -43,4 +43,99 @@ bool hw_yaml_string(const hw_yaml *node, const char *what, const char **out, hw_
 /* Fails at the first key of the mapping that is not among the count allowed ones, naming the nearest. */
 bool hw_yaml_known_keys(const hw_yaml *mapping, const char *const *allowed, int count, hw_error *err);
 
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+/* The words of the options that are choices. src/config/options.c has each option's words in this order. */
+enum { HW_CONFIG_RELU = 1, HW_CONFIG_GELU, HW_CONFIG_SWISH }; /* model.activation: the values of hw_activation */
+enum { HW_NORM_POST, HW_NORM_PRE };                           /* model.norm */
+enum { HW_TIE_ALL, HW_TIE_OUTPUT, HW_TIE_NONE };              /* model.tied_embeddings */
+enum { HW_ADAM, HW_ADAMW };                                   /* training.optimizer */
+enum { HW_SCHEDULE_CONSTANT, HW_SCHEDULE_INVERSE_SQRT, HW_SCHEDULE_NOAM, HW_SCHEDULE_LINEAR, HW_SCHEDULE_COSINE };
+enum { HW_METRIC_EXACT_MATCH, HW_METRIC_BLEU, HW_METRIC_CHRF, HW_METRIC_TOKEN_ACCURACY, HW_METRIC_PERPLEXITY };
+enum { HW_INIT_XAVIER, HW_INIT_NORMAL };                      /* training.init */
+
+typedef struct hw_names {
+    int count;
+    const char *const *items;
+} hw_names;
+
+/* What a run is told. `headwise --help-config` says what each option means, with its unit, default and bounds; a new option is a
+ * field here and a row in src/config/options.c. Everything lives in the arena that it was made in. */
+typedef struct hw_config {
+    struct {
+        int64_t encoder_layers, decoder_layers, width, heads, feed_forward;
+        int activation, norm, tied_embeddings;
+        hw_names removed_heads;
+    } model;
+    struct {
+        const char *dir, *train, *valid, *test, *source, *target;
+        int64_t max_length;
+    } data;
+    struct {
+        const char *tokenizer, *joiner;
+        int64_t min_count, max_vocabulary;
+        bool shared_vocabulary;
+    } text;
+    struct {
+        const char *model_dir;
+        int64_t seed, max_steps, shards, micro_batch_tokens, batch_tokens, batch_sentences;
+        int optimizer;
+        double learning_rate, beta1, beta2, epsilon, weight_decay;
+        int schedule;
+        int64_t warmup_steps;
+        double label_smoothing, clip_norm;
+        double dropout_embedding, dropout_residual, dropout_attention, dropout_feed_forward;
+        int init;
+        int64_t validate_every, validate_sentences;
+        int metric;
+        int64_t save_every, log_every;
+    } training;
+    struct {
+        int64_t beam, max_length;
+        double length_penalty;
+        int64_t n_best, batch_sentences;
+    } decoding;
+
+    hw_arena *arena;
+    const char *file;    /* the last file read, for messages; NULL: none */
+    const char **places; /* of each option: "file:line:column", "--set", or NULL where it has its default */
+} hw_config;
+
+/* All defaults. */
+hw_config *hw_config_new(hw_arena *arena);
+
+/* Defaults, then the file. NULL and file:line:column for YAML errors, unknown keys (the nearest known one is named), repeated
+ * keys, wrong types, values out of range. What concerns several options is hw_config_check's. */
+hw_config *hw_config_load(hw_arena *arena, const char *path, hw_error *err);
+/* The same from text; `name` stands for the file in messages. */
+hw_config *hw_config_parse(hw_arena *arena, const char *name, const char *text, size_t size, hw_error *err);
+
+/* One option from "key=value", as --set has it. Text is taken as it stands; a list is separated by commas. */
+bool hw_config_set(hw_config *config, const char *assignment, hw_error *err);
+
+/* Checks what concerns several options (heads divide the width ...) and settles what follows from others: batch_tokens is 0
+ * where batch_sentences was given and it was not. Call it after the last hw_config_set. What is allowed but hardly meant is added
+ * to warnings (NULL: not wanted), as complete sentences. */
+bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err);
+
+/* Fails unless every one of the options (ended by NULL), texts that have no default, was given. */
+bool hw_config_require(const hw_config *config, const char *const *keys, hw_error *err);
+
+/* Writes a complete file that reads back as the same values, atomically. */
+bool hw_config_save(const hw_config *config, const char *path, hw_error *err);
+
+/* Which options have different values, in the order of the table. */
+hw_names hw_config_differences(const hw_config *a, const hw_config *b, hw_arena *arena);
+
+/* An option's value as the file would have it ("512", "relu", "\"data/toy\""). The key must exist. */
+const char *hw_config_value(const hw_config *config, const char *key, hw_arena *arena);
+/* Where an option was set ("configs/x.yaml:7:12", "--set"), or NULL. The key must exist. */
+const char *hw_config_place(const hw_config *config, const char *key);
+
+/* The page that --help-config prints. */
+void hw_config_help(FILE *out);
+
+/* The i-th option's key; NULL past the last. */
+const char *hw_config_key(int i);
+
 #endif

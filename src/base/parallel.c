@@ -16,8 +16,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { MOST_THREADS = 1024 };
-
 static const double SPIN_SECONDS = 100e-6;
 
 static struct {
@@ -25,7 +23,7 @@ static struct {
     int wanted;           /* threads asked for, the caller among them; 0: not decided yet */
     bool started, spin;
     int workers;
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[HW_MOST_THREADS];
 
     /* The job. Written by the caller before the ticket, read after taking an item of it. */
     void (*function)(int i, void *argument);
@@ -52,7 +50,7 @@ static int cores(void)
         size_t size = CPU_ALLOC_SIZE((size_t)most);
         int count = sched_getaffinity(0, size, set) ? 0 : CPU_COUNT_S(size, set);
         CPU_FREE(set);
-        if (count > 0) return count < MOST_THREADS ? count : MOST_THREADS;
+        if (count > 0) return count < HW_MOST_THREADS ? count : HW_MOST_THREADS;
     }
     return 1;
 }
@@ -197,7 +195,7 @@ void hw_threads_set(int threads)
     HW_CHECK(threads >= 0, "%d threads were asked for", threads);
     pthread_mutex_lock(&pool.turn);
     if (pool.started) stop_workers();
-    pool.wanted = threads == 0 ? cores() : threads < MOST_THREADS ? threads : MOST_THREADS;
+    pool.wanted = threads == 0 ? cores() : threads < HW_MOST_THREADS ? threads : HW_MOST_THREADS;
     pthread_mutex_unlock(&pool.turn);
 }
 

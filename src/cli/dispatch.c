@@ -1,0 +1,115 @@
+/* The program: from the name it was called by and its words to a command.
+ *
+ * bin/train is a link to bin/headwise, so `bin/train X` and `headwise train X` are the same. Before a command runs, standard
+ * output is made safe: a closed one must fail to be written, not land in the next file that is opened; and a pipe that
+ * nobody reads is an error like a full disk, not a silent death. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COMMAND(name, command, summary) extern const hw_cli_command command;
+#include "cli/commands.h"
+#undef COMMAND
+
+static const hw_cli_entry commands[] = {
+#define COMMAND(name, command, summary) {#name, &command, summary},
+#include "cli/commands.h"
+#undef COMMAND
+    {NULL, NULL, NULL},
+};
+
+const hw_cli_entry *hw_cli_commands(void) { return commands; }
+
+static const hw_cli_entry *find(const hw_cli_entry *entries, const char *name)
+{
+    for (; entries->name; entries++)
+        if (!strcmp(entries->name, name)) return entries;
+    return NULL;
+}
+
+static const char *name_at(int i, const void *entries) { return ((const hw_cli_entry *)entries)[i].name; }
+
+/* "there is no command trian; did you mean train?" */
+static int unknown(const hw_cli_entry *entries, const char *before, const char *kind, const char *word)
+{
+    int count = 0;
+    while (entries[count].name) count++;
+    const char *nearest = hw_nearest(word, count, name_at, entries);
+    if (nearest) hw_cli_say("%sthere is no %s %s; did you mean %s?", before, kind, word, nearest);
+    else hw_cli_say("%sthere is no %s %s; headwise --help lists what there is", before, kind, word);
+    return HW_CLI_USAGE;
+}
+
+static int run(hw_cli *cli)
+{
+    const hw_cli_command *command = cli->command;
+    if (!command->verbs) return command->run(cli);
+    const char *word = cli->given_count ? cli->given[0] : "";
+    if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+        hw_cli_help(stdout, cli->name, command);
+        return HW_CLI_DONE;
+    }
+    if (!*word || *word == '-') {
+        hw_cli_say("%s: which? usage: headwise %s %s; headwise %s --help lists them", cli->name, cli->name, command->usage,
+                   cli->name);
+        return HW_CLI_USAGE;
+    }
+    const hw_cli_entry *verb = find(command->verbs, word);
+    if (!verb) return unknown(command->verbs, hw_arena_string(cli->arena, "%s: ", cli->name), "verb", word);
+    cli->name = hw_arena_string(cli->arena, "%s %s", cli->name, verb->name);
+    cli->command = verb->command;
+    cli->given++;
+    cli->given_count--;
+    return run(cli);
+}
+
+/* `headwise ...` without a command. */
+static int run_program(const char *word)
+{
+    if (!*word) {
+        hw_cli_help(stderr, NULL, NULL);
+        return HW_CLI_USAGE;
+    }
+    if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) hw_cli_help(stdout, NULL, NULL);
+    else if (!strcmp(word, "--version")) printf("headwise %s\n", HW_VERSION);
+    else if (!strcmp(word, "--help-config")) hw_config_help(stdout);
+    else if (*word != '-') return unknown(commands, "", "command", word);
+    else {
+        hw_cli_say("%s stands before any command; usage: headwise COMMAND ...", word);
+        return HW_CLI_USAGE;
+    }
+    return HW_CLI_DONE;
+}
+
+/* Descriptors 0 to 2 that the caller closed are opened such that using them fails: 0 for writing, 1 and 2 for reading. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) _exit(HW_CLI_FAILED);
+}
+
+int hw_cli_main(int argc, char **argv)
+{
+    occupy_standard_streams();
+    signal(SIGPIPE, SIG_IGN);
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *called = slash ? slash + 1 : argc > 0 ? argv[0] : "";
+    const hw_cli_entry *entry = find(commands, called);
+    int skip = 1;
+    if (!entry && argc > 1 && (entry = find(commands, argv[1]))) skip = 2;
+    int status;
+    if (entry) {
+        hw_arena *arena = hw_arena_new(0);
+        hw_cli cli = {.arena = arena, .name = entry->name, .command = entry->command, .given_count = argc - skip,
+                      .given = argv + skip};
+        status = run(&cli);
+        hw_arena_free(arena);
+    } else {
+        status = run_program(argc > 1 ? argv[1] : "");
+    }
+    return hw_cli_flush() ? status : HW_CLI_FAILED;
+}
