@@ -11,7 +11,7 @@ time, so that nothing is padded and no mask but the causal one exists. Every lay
 layer and the loss against torch's cross-entropy; the fixtures are written only if they agree.
 
 CASE/case.json            the model's shape (keys as under `model:` in a configuration), label smoothing, optimizer, and
-                          the batch: `source`, a list of sentences w1 ... wn </s>, and `target`, <s> w1 ... wm </s>, ids.
+                          the batch as ids: `source`, sentences w1 ... wn </s>, and `target`, <s> w1 ... wm </s>.
                           The decoder is fed a target without its last id and predicts it without its first, so a target
                           of m + 2 ids has m + 1 rows. `traced_sentence` counts from 0.
 CASE/weights.safetensors  the parameters, F64, named and shaped as in model.safetensors. Their values fit into float32
