@@ -28,7 +28,8 @@ hw_vocabulary *hw_vocabulary_load(hw_arena *arena, const char *path, hw_error *e
 /* Writes it whole or not at all; loading the file gives the same vocabulary whatever the tokens are. */
 bool hw_vocabulary_save(const hw_vocabulary *v, const char *path, hw_error *err);
 
-int32_t hw_vocabulary_size(const hw_vocabulary *v); /* the special tokens included */
+int32_t hw_vocabulary_size(const hw_vocabulary *v);   /* the special tokens included */
+size_t hw_vocabulary_longest(const hw_vocabulary *v); /* the bytes of its longest token */
 /* The id of a token; HW_UNKNOWN for one that is not there and for the names of the special tokens. */
 int32_t hw_vocabulary_find(const hw_vocabulary *v, const char *token, size_t bytes);
 /* The token of an id, ended by a 0 byte; bytes may be NULL. An id that is not there is the programmer's mistake. */
@@ -203,9 +204,9 @@ hw_batch *hw_batch_new(hw_arena *arena, int64_t sentences, const hw_ids *sources
  * pure function of the batch and the number. -> [shards] */
 hw_batch *hw_batch_shards(hw_arena *arena, const hw_batch *batch, int shards);
 
-/* Cuts a shard into *count micro-batches of about the same size, at most `rows` rows a side each but for half a
- * sentence (so 520 rows at a limit of 512 become 260 and 260), in order, none empty. A longer sentence goes alone. rows
- * 0: no limit. -> [*count]; an empty shard has none. */
+/* Cuts a shard, in order, into *count micro-batches of about the same size: as many as are needed for `rows` rows a side
+ * in each, give or take a sentence (so 520 rows at a limit of 512 become 260 and 260). None is empty; a sentence much
+ * longer than the limit goes alone. rows 0: no limit. -> [*count]; an empty shard has none. */
 hw_batch *hw_batch_micro(hw_arena *arena, const hw_batch *shard, int64_t rows, int64_t *count);
 
 /* How a corpus is cut into batches. At least one of the limits must be given; 0 is none. */
@@ -285,5 +286,58 @@ typedef struct hw_groups {
     const int32_t *group;     /* [count] */
 } hw_groups;
 hw_groups *hw_groups_load(hw_arena *arena, const char *path, hw_error *err);
+
+/* ---- grammars ---------------------------------------------------------------------------------------------------- */
+
+/* A synchronous grammar in YAML and the parallel corpus that it generates, with its gold annotation. data/toy/grammar.yaml
+ * is an example that uses everything and explains itself; every fault in a grammar is reported with file:line:column. */
+typedef struct hw_grammar hw_grammar;
+hw_grammar *hw_grammar_load(const char *path, hw_error *err); /* the caller frees it */
+void hw_grammar_free(hw_grammar *grammar);                    /* NULL is fine */
+
+/* Numbers of sentence pairs and the seed; -1: what the grammar's own `corpus` says. */
+typedef struct hw_grammar_options {
+    int64_t pairs, valid, test, seed;
+    bool train_annotation; /* train.align and train.*.conllu too */
+} hw_grammar_options;
+
+/* How often something that a rule counts stands in a set. */
+typedef struct hw_grammar_phenomenon {
+    const char *name;
+    int64_t sentences, times, repeated; /* repeated: sentences that have it twice or more */
+} hw_grammar_phenomenon;
+
+/* How far the heads of a relation are: head - dependent, in words, over train, valid and test. A fixed offset that is right in
+ * most cases needs no head that reads the sentence. The relation `match X` is a closing mark X to its opening one. */
+typedef struct hw_grammar_relation {
+    const char *side, *name;
+    int64_t count;
+    int commonest; /* the commonest signed distance */
+    double share;  /* of it */
+} hw_grammar_relation;
+
+/* What came out. Names live as long as the grammar, arrays until hw_grammar_report_clear. */
+typedef struct hw_grammar_report {
+    int64_t train, valid, test, seed;
+    int64_t unseen;                       /* test sentences with a held-out combination */
+    int64_t vocabulary[2];                /* different words of a side */
+    double mean_length[2];                /* words of a sentence */
+    int shortest[2], longest[2];
+    double spelled_share;                 /* of the source's words that are pieces of spelled names */
+    int64_t ambiguous;                    /* sources that were drawn with two targets; only the first is kept */
+    char ambiguity[1024];                 /* the first of them, "source => one | other"; or empty */
+    int phenomena, relations;
+    hw_grammar_phenomenon *phenomenon;
+    hw_grammar_relation *relation;
+} hw_grammar_report;
+void hw_grammar_report_clear(hw_grammar_report *report);
+
+/* Writes into the directory, which is made where it is missing: train, valid and test as PREFIX.SIDE; for valid and test also
+ * PREFIX.align and PREFIX.SIDE.conllu, and test.groups: a label a line, `unseen` where the sentence has a combination
+ * that the grammar holds out (training and valid have none of those), else `seen`. No source sentence stands twice in all three
+ * together. Test and valid do not depend on the number of training pairs; the same seed gives the same bytes. Each file is
+ * written whole or not at all. Errors: a grammar that has not so many different sentences or cannot finish them, files. */
+bool hw_grammar_generate(const hw_grammar *grammar, const hw_grammar_options *options, const char *directory,
+                         hw_grammar_report *report, hw_progress_function progress, void *context, hw_error *err);
 
 #endif

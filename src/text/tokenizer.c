@@ -1,0 +1,118 @@
+/* The table of tokenizers, and what all of them share.
+ *
+ * A kind is one row of the table: it cuts a line into tokens and puts tokens together again. Ids come from the
+ * vocabulary, so a kind whose pieces a model of its own finds (SentencePiece) needs nothing else here. */
+#include "text/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/lines.h"
+#include "text/strings.h"
+
+static const hw_tokenizer_kind *const kinds[] = {&hw_tokenizer_word, &hw_tokenizer_char};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const char *hw_tokenizer_kind_name(int i) { return i >= 0 && i < KINDS ? kinds[i]->name : NULL; }
+
+static const char *kind_name(int i, const void *argument)
+{
+    (void)argument;
+    return kinds[i]->name;
+}
+
+static const hw_tokenizer_kind *find_kind(const char *name, hw_error *err)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (!strcmp(kinds[i]->name, name)) return kinds[i];
+    char known[256] = "";
+    for (int i = 0; i < KINDS; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", kinds[i]->name);
+    const char *nearest = hw_nearest(name, KINDS, kind_name, NULL);
+    if (nearest)
+        hw_fail(err, "there is no tokenizer \"%s\"; did you mean \"%s\"? (known: %s)", name, nearest, known);
+    else
+        hw_fail(err, "there is no tokenizer \"%s\" (known: %s)", name, known);
+    return NULL;
+}
+
+/* "@@ " and "@@" are the same joiner: the blank is what separates tokens anyway. */
+static bool set_joiner(hw_tokenizer *t, const char *joiner, hw_error *err)
+{
+    size_t size = strlen(joiner);
+    while (size && hw_is_blank(joiner[size - 1])) size--;
+    const char *fault = NULL;
+    if (!size)
+        fault = "it is only blank";
+    else if (strcspn(joiner, " \t\n") < size)
+        fault = "it has a blank inside";
+    else if (size > HW_MARK)
+        fault = "it is longer than 15 bytes";
+    else if (hw_utf8_invalid(joiner, size) >= 0)
+        fault = "it is not valid UTF-8";
+    else if (!t->kind->joins)
+        fault = "this tokenizer has none";
+    if (fault) return hw_fail(err, "joiner \"%s\" of tokenizer %s: %s", joiner, t->kind->name, fault);
+    memcpy(t->mark, joiner, size);
+    t->mark_bytes = size;
+    return true;
+}
+
+hw_tokenizer *hw_tokenizer_new(const hw_tokenizer_options *options, hw_error *err)
+{
+    hw_tokenizer made = {.kind = find_kind(options->name, err)};
+    if (!made.kind) return NULL;
+    if (options->joiner && *options->joiner && !set_joiner(&made, options->joiner, err)) return NULL;
+    hw_tokenizer *t = malloc(sizeof *t);
+    HW_CHECK(t, "out of memory");
+    *t = made;
+    return t;
+}
+
+void hw_tokenizer_free(hw_tokenizer *t) { free(t); }
+
+hw_tokens hw_tokens_new(hw_arena *arena) { return (hw_tokens){.arena = arena}; }
+
+void hw_tokens_add(hw_tokens *tokens, const char *text, size_t bytes, int32_t id)
+{
+    tokens->items = hw_grow(tokens->arena, tokens->items, tokens->count, &tokens->capacity, sizeof *tokens->items);
+    tokens->items[tokens->count++] = (hw_token){.text = text, .bytes = bytes, .id = id};
+}
+
+void hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes,
+                         hw_tokens *tokens)
+{
+    tokens->count = 0;
+    t->kind->encode(t, v, line, bytes, tokens);
+}
+
+char *hw_tokenizer_decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)
+{
+    size_t room = (size_t)count + 1;
+    for (int64_t i = 0; i < count; i++) room += tokens[i].bytes;
+    char *text = hw_arena_alloc(arena, room);
+    size_t size = t->kind->decode(t, tokens, count, text);
+    text[size] = 0;
+    if (bytes) *bytes = size;
+    return text;
+}
+
+char *hw_tokenizer_decode_ids(const hw_tokenizer *t, const hw_vocabulary *v, hw_arena *arena, const int32_t *ids,
+                              int64_t count, size_t *bytes)
+{
+    hw_tokens tokens = hw_tokens_new(arena);
+    for (int64_t i = 0; i < count; i++) {
+        if (ids[i] == HW_BEGIN || ids[i] == HW_END) continue;
+        size_t size;
+        const char *token = hw_vocabulary_token(v, ids[i], &size);
+        hw_tokens_add(&tokens, token, size, ids[i]);
+    }
+    return hw_tokenizer_decode(t, arena, tokens.items, tokens.count, bytes);
+}
+
+char *hw_tokenizer_detokenize(const hw_tokenizer *t, hw_arena *arena, const char *line, size_t bytes, size_t *length)
+{
+    hw_tokens tokens = hw_tokens_new(arena);
+    hw_tokenizer_encode(t, NULL, line, bytes, &tokens);
+    return hw_tokenizer_decode(t, arena, tokens.items, tokens.count, length);
+}
