@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/safetensors.h"
+#include <headwise/model.h>
 
 static char directory[64], path[128], second[128];
 

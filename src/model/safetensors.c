@@ -1,9 +1,9 @@
-/* safetensors, written and read (the format stands in safetensors.h).
+/* safetensors, written and read (the format stands in model.h).
  *
  * Writing builds only the header in memory; the numbers go from the tensors to the file. Reading trusts nothing: the
  * header's length, its JSON, each dtype, shape and pair of offsets are checked, and the tensors must cover the data
  * exactly, before a pointer is given out. Texts from the file appear in messages cut and without control characters. */
-#include "safetensors.h"
+#include <headwise/model.h>
 
 #include <inttypes.h>
 #include <jansson.h>

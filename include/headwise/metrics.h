@@ -1,0 +1,154 @@
+/* Layer 9, metrics: how good a translation or an alignment is, and how sure that is.
+ *
+ * A corpus figure here is a function of sums over sentences: each sentence gives a row of statistics (hw_tally), the rows are
+ * added up, and a score function makes the figure of the sum. So the figure of any resample of the sentences costs only
+ * additions, and one bootstrap and one paired test serve every metric. BLEU and chrF equal sacreBLEU's figures to the last
+ * printed digit and carry the same signature. */
+#ifndef HEADWISE_METRICS_H
+#define HEADWISE_METRICS_H
+
+#include <headwise/base.h>
+
+/* ---- sentence statistics ----------------------------------------------------------------------------------------- */
+
+#define HW_TALLY_WIDTH 32 /* the most statistics that a sentence may have */
+
+typedef double (*hw_score_function)(const double *sum, const void *options);
+
+typedef struct hw_tally {
+    int width;                 /* statistics a sentence */
+    int64_t count, capacity;   /* sentences, and room for */
+    double *rows;              /* [count][width] */
+    hw_score_function score;   /* the figure of summed rows */
+    const void *options;       /* handed to score */
+} hw_tally;
+
+void hw_tally_init(hw_tally *tally, int width, hw_score_function score, const void *options);
+void hw_tally_clear(hw_tally *tally);
+void hw_tally_add(hw_tally *tally, const double *row);
+void hw_tally_sum(const hw_tally *tally, double *sum); /* sum [width] */
+double hw_tally_score(const hw_tally *tally);          /* of the whole corpus */
+
+/* sum[0] / sum[1], and 0 where sum[1] is 0: means, accuracies, losses a token. For tallies of width 2. */
+double hw_ratio_score(const double *sum, const void *unused);
+
+/* ---- BLEU and chrF ----------------------------------------------------------------------------------------------- */
+
+/* A line of text: UTF-8, not ended by a 0 byte. A malformed byte counts as a character of its own. */
+typedef struct hw_span {
+    const char *text;
+    size_t size;
+} hw_span;
+hw_span hw_span_of(const char *text); /* up to its 0 byte; NULL stays NULL */
+
+#define HW_BLEU_ORDER 4
+
+/* All zero: sacreBLEU's defaults. */
+typedef struct hw_bleu_options {
+    const char *tokenizer;  /* "13a" (where NULL), "intl", "char", "none" */
+    const char *smooth;     /* "exp" (where NULL), "floor", "add-k", "none" */
+    double smooth_value;    /* of floor and add-k; 0: their defaults, 0.1 and 1 */
+    bool lowercase;
+    bool effective_order;   /* leave out the orders for which the hypothesis is too short; for single sentences */
+} hw_bleu_options;
+
+/* All zero: sacreBLEU's defaults. word_order 1 is chrF+, 2 is chrF++. */
+typedef struct hw_chrf_options {
+    int char_order;         /* 1 to 8; 0: 6 */
+    int word_order;         /* 0 to 2 */
+    int beta;               /* how much more recall weighs than precision, 1 to 9; 0: 2 */
+    bool lowercase;
+    bool whitespace;        /* blanks are characters too */
+    bool eps_smoothing;     /* a tiny epsilon in place of the effective order, as chrF++.py, NLTK and Moses have it */
+} hw_chrf_options;
+
+/* One metric over one system's output. Serves one thread; the caller frees it. */
+typedef struct hw_metric hw_metric;
+hw_metric *hw_bleu_new(const hw_bleu_options *options, hw_error *err); /* options may be NULL; errors: unknown names */
+hw_metric *hw_chrf_new(const hw_chrf_options *options, hw_error *err); /* options may be NULL; errors: orders, beta */
+void hw_metric_free(hw_metric *metric);                                /* NULL is fine */
+
+/* One sentence more. A reference whose text is NULL is left out; at least one must be there. */
+void hw_metric_add(hw_metric *metric, hw_span hypothesis, const hw_span *references, int count);
+/* count sentences more, each with one reference. */
+void hw_metric_add_lines(hw_metric *metric, const char *const *hypotheses, const char *const *references, int64_t count);
+
+double hw_metric_score(const hw_metric *metric);                     /* of the corpus, 0 to 100 */
+double hw_metric_sentence(const hw_metric *metric, int64_t i);       /* of sentence i alone */
+const hw_tally *hw_metric_tally(const hw_metric *metric);
+const char *hw_metric_name(const hw_metric *metric);                 /* "BLEU", "chrF2", "chrF2++" */
+
+/* How often was drawn, for the signature; 0: not at all. */
+typedef struct hw_resampling {
+    int bootstrap, randomization;
+    uint64_t seed;
+} hw_resampling;
+
+/* "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:headwise-0.1.0" into out. resampling may be NULL. */
+void hw_metric_signature(const hw_metric *metric, const hw_resampling *resampling, char *out, size_t size);
+
+typedef struct hw_bleu_result {
+    double score;
+    double counts[HW_BLEU_ORDER], totals[HW_BLEU_ORDER]; /* n-grams that match, n-grams of the hypotheses; after add-k */
+    double precisions[HW_BLEU_ORDER];                    /* smoothed, in percent */
+    double bp;                                           /* brevity penalty */
+    int64_t sys_len, ref_len;                            /* tokens */
+} hw_bleu_result;
+hw_bleu_result hw_bleu_details(const hw_metric *bleu);
+
+/* ---- how sure a figure is ---------------------------------------------------------------------------------------- */
+
+/* The 95 % interval of a corpus figure by bootstrap resampling of its sentences (Efron; Koehn 2004 for BLEU). The bounds are
+ * the order statistics trials / 40 from either end. The same seed draws the same sentences for every tally of the same count,
+ * and the result does not depend on the number of threads. */
+typedef struct hw_interval {
+    double estimate;    /* the figure itself */
+    double mean;        /* of the resamples */
+    double low, high;
+    double half_width;  /* (high - low) / 2 */
+} hw_interval;
+hw_interval hw_bootstrap_interval(const hw_tally *tally, int trials, uint64_t seed);
+
+/* The same for the mean of count numbers. */
+hw_interval hw_mean_interval(const double *values, int64_t count, int trials, uint64_t seed);
+
+/* Are two systems' figures on the same sentences different? Two-sided p-values, (c + 1) / (trials + 1) with c the trials at
+ * least as extreme as the difference seen, so that a system compared with itself gives 1.
+ * Bootstrap: Koehn 2004, the resampled |difference| shifted by its mean, as Moses and sacreBLEU do it.
+ * Randomization: Riezler and Maxwell 2005, the two outputs of each sentence swapped at random. */
+double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
+double hw_paired_randomization(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
+
+/* Two-sided sign-flip test that paired differences have mean 0, where those of one cluster (sentence) keep or change their
+ * sign together. cluster[i] is in 0..clusters-1; NULL: each difference is a cluster of its own, and clusters is not read.
+ * Where 2^clusters is at most trials every pattern of signs is counted once and p is exact; otherwise (c + 1) / (trials + 1). */
+double hw_cluster_test(const double *differences, const int32_t *cluster, int64_t count, int64_t clusters, int trials,
+                       uint64_t seed);
+
+/* Holm 1979: adjusted p-values of count tests, so that comparing each with alpha keeps the family's error at alpha. p and
+ * adjusted may be the same array. */
+void hw_holm(const double *p, int count, double *adjusted);
+
+/* ---- further figures --------------------------------------------------------------------------------------------- */
+
+/* The share of lines that equal their reference byte for byte, 0 to 1; 0 for no lines. */
+double hw_exact_match(const char *const *hypotheses, const char *const *references, int64_t count);
+
+/* exp of the mean negative log-likelihood (natural log) a token; 1 for no tokens. */
+double hw_perplexity(double negative_log_likelihood, int64_t tokens);
+
+/* An alignment link of a sentence pair, words from 0. */
+typedef struct hw_link {
+    int32_t source, target;
+    bool sure;          /* of gold links: S rather than only P */
+} hw_link;
+
+/* Alignment error rate (Och and Ney 2003) of links A against sure S and possible P, S within P:
+ *   AER = 1 - (|A & S| + |A & P|) / (|A| + |S|),  and 0 where neither A nor S has a link.
+ * The row is |A & S|, |A & P|, |A|, |S| of one sentence, for a tally of HW_AER_WIDTH scored by hw_aer_score. Repeated links
+ * count once. Sorts both arrays. */
+#define HW_AER_WIDTH 4
+void hw_aer_row(hw_link *found, int64_t found_count, hw_link *gold, int64_t gold_count, double row[HW_AER_WIDTH]);
+double hw_aer_score(const double *sum, const void *unused);
+
+#endif

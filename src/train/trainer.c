@@ -1,0 +1,198 @@
+/* One step of training: cut the batch into shards, run them, sum their gradients, clip, Adam.
+ *
+ * Everything behind the shards is done in chunks of numbers whose borders are fixed, each by one thread in one order, so that sums
+ * do not depend on the number of threads. Adam: Kingma and Ba 2015, algorithm 1, in the order of operations that PyTorch has. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer.h"
+
+enum { CHUNK = 1 << 14 };
+
+static int64_t chunks(const hw_trainer *t) { return (t->numbers + CHUNK - 1) / CHUNK; }
+
+static int64_t chunk_size(const hw_trainer *t, int64_t i)
+{
+    int64_t left = t->numbers - i * CHUNK;
+    return left < CHUNK ? left : CHUNK;
+}
+
+static hw_real *moments(int64_t numbers)
+{
+    size_t bytes = ((size_t)numbers * sizeof(hw_real) + 63) / 64 * 64;
+    hw_real *block = aligned_alloc(64, bytes);
+    HW_CHECK(block, "no memory for the optimizer's moments");
+    memset(block, 0, bytes);
+    return block;
+}
+
+hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
+{
+    hw_trainer *t = calloc(1, sizeof *t);
+    HW_CHECK(t, "no memory for a trainer");
+    t->model = model;
+    t->config = config;
+    t->shards = (int)config->training.shards;
+    t->shard = calloc((size_t)t->shards, sizeof *t->shard);
+    HW_CHECK(t->shard, "no memory for %d shards", t->shards);
+    for (int i = 0; i < t->shards; i++) {
+        t->shard[i].replica = hw_transformer_replica(model);
+        t->shard[i].tape = hw_tape_new();
+        t->shard[i].arena = hw_arena_new(0);
+    }
+    t->numbers = hw_parameters_numbers(model->parameters);
+    t->first = moments(t->numbers);
+    t->second = moments(t->numbers);
+    t->squares = calloc((size_t)chunks(t), sizeof *t->squares);
+    HW_CHECK(t->squares, "no memory for a trainer");
+    t->arena = hw_arena_new(0);
+    return t;
+}
+
+void hw_trainer_free(hw_trainer *t)
+{
+    if (!t) return;
+    for (int i = 0; i < t->shards; i++) {
+        hw_transformer_free(t->shard[i].replica);
+        hw_tape_free(t->shard[i].tape);
+        hw_arena_free(t->shard[i].arena);
+        free(t->shard[i].profile);
+    }
+    hw_arena_free(t->arena);
+    free(t->shard);
+    free(t->first);
+    free(t->second);
+    free(t->squares);
+    free(t);
+}
+
+int64_t hw_trainer_steps(const hw_trainer *t) { return t->steps; }
+const hw_real *hw_trainer_gradients(const hw_trainer *t) { return hw_parameters_gradients(t->shard[0].replica->parameters); }
+
+/* ---- a shard ----------------------------------------------------------------------------------------------------- */
+
+static void run_micro_batch(const hw_trainer *t, shard *s, const hw_batch *b)
+{
+    hw_tape_reset(s->tape, HW_TRAINING);
+    hw_tape_dropout_key(s->tape, (uint64_t)t->config->training.seed, (uint32_t)(t->steps + 1));
+    hw_pass pass = {.tape = s->tape};
+    hw_token_rows source = {b->source_rows, b->source_ids, b->source, b->first_source_row, NULL};
+    hw_token_rows target = {b->target_rows, b->target_in, b->target, b->first_target_row, NULL};
+    hw_real scale = (hw_real)(1 / (double)t->batch->target_rows);
+    hw_tensor *loss = hw_transformer_loss(&pass, s->replica, &source, &target, b->target_out,
+                                          (hw_real)t->config->training.label_smoothing, scale, &s->count, NULL);
+    hw_backward(s->tape, loss, 1);
+}
+
+static void run_shard(int i, void *argument)
+{
+    hw_trainer *t = argument;
+    shard *s = &t->shard[i];
+    memset(hw_parameters_gradients(s->replica->parameters), 0, (size_t)t->numbers * sizeof(hw_real));
+    s->count = (hw_loss_count){0};
+    hw_arena_reset(s->arena);
+    int64_t count;
+    hw_batch *micro = hw_batch_micro(s->arena, &t->cut[i], t->config->training.micro_batch_tokens, &count);
+    for (int64_t k = 0; k < count; k++) run_micro_batch(t, s, &micro[k]);
+}
+
+/* ---- behind the shards ------------------------------------------------------------------------------------------- */
+
+/* Sums a chunk over the shards pairwise, ((0 + 1) + (2 + 3)) + ..., into shard 0, and squares it. */
+static void reduce_chunk(int i, void *argument)
+{
+    hw_trainer *t = argument;
+    const hw_kernels *k = hw_kernels_get();
+    int64_t at = (int64_t)i * CHUNK, size = chunk_size(t, i);
+    for (int stride = 1; stride < t->shards; stride *= 2)
+        for (int s = 0; s + stride < t->shards; s += 2 * stride)
+            k->add(hw_parameters_gradients(t->shard[s].replica->parameters) + at,
+                   hw_parameters_gradients(t->shard[s + stride].replica->parameters) + at, size);
+    const hw_real *g = hw_trainer_gradients(t) + at;
+    t->squares[i] = (double)k->dot(g, g, size);
+}
+
+static void update_chunk(int i, void *argument)
+{
+    hw_trainer *t = argument;
+    const hw_config *c = t->config;
+    int64_t at = (int64_t)i * CHUNK;
+    double beta1 = c->training.beta1, beta2 = c->training.beta2, updates = (double)t->updates;
+    hw_kernels_get()->adam(hw_parameters_values(t->model->parameters) + at, t->first + at, t->second + at,
+                           hw_trainer_gradients(t) + at, chunk_size(t, i), (hw_real)t->factor, (hw_real)t->rate,
+                           (hw_real)beta1, (hw_real)beta2, (hw_real)c->training.epsilon, (hw_real)(1 - pow(beta1, updates)),
+                           (hw_real)(1 - pow(beta2, updates)), (hw_real)c->training.weight_decay,
+                           c->training.optimizer == HW_ADAMW);
+}
+
+/* PyTorch's clip_grad_norm_: gradients are scaled to the largest allowed norm where they exceed it. */
+static double clip_factor(double norm, double limit)
+{
+    double factor = limit > 0 ? limit / (norm + 1e-6) : 1;
+    return factor < 1 ? factor : 1;
+}
+
+hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
+{
+    hw_step_result result = {0};
+    hw_arena_reset(t->arena);
+    t->batch = batch;
+    t->cut = hw_batch_shards(t->arena, batch, t->shards);
+    hw_parallel(t->shards, run_shard, t);
+    for (int i = 0; i < t->shards; i++) {
+        const hw_loss_count *c = &t->shard[i].count;
+        result.count.loss += c->loss;
+        result.count.nll += c->nll;
+        result.count.tokens += c->tokens;
+        result.count.correct += c->correct;
+    }
+    hw_parallel((int)chunks(t), reduce_chunk, t);
+    double squares = 0;
+    for (int64_t i = 0; i < chunks(t); i++) squares += t->squares[i];
+    result.gradient_norm = sqrt(squares);
+    t->steps++;
+    result.rate = t->rate = hw_learning_rate(t->config, t->steps);
+    result.skipped = !isfinite(result.count.loss) || !isfinite(result.gradient_norm);
+    if (result.skipped) return result;
+    t->updates++;
+    t->factor = clip_factor(result.gradient_norm, t->config->training.clip_norm);
+    hw_parallel((int)chunks(t), update_chunk, t);
+    hw_parameters_pack(t->model->parameters);
+    return result;
+}
+
+/* ---- for bench --------------------------------------------------------------------------------------------------- */
+
+void hw_trainer_profile(hw_trainer *t, bool on)
+{
+    for (int i = 0; i < t->shards; i++) {
+        shard *s = &t->shard[i];
+        if (!s->profile) s->profile = calloc((size_t)hw_op_count(), sizeof *s->profile);
+        HW_CHECK(s->profile, "no memory for a profile");
+        memset(s->profile, 0, (size_t)hw_op_count() * sizeof *s->profile);
+        hw_tape_profile(s->tape, on ? s->profile : NULL);
+    }
+}
+
+void hw_trainer_profile_sum(const hw_trainer *t, hw_profile_entry *entries)
+{
+    memset(entries, 0, (size_t)hw_op_count() * sizeof *entries);
+    for (int i = 0; i < t->shards; i++)
+        for (int op = 0; op < hw_op_count(); op++)
+            for (int d = 0; d < 2; d++) {
+                const hw_profile_entry *e = &t->shard[i].profile[op];
+                entries[op].calls[d] += e->calls[d];
+                entries[op].seconds[d] += e->seconds[d];
+                entries[op].flops[d] += e->flops[d];
+                entries[op].bytes[d] += e->bytes[d];
+            }
+}
+
+int64_t hw_trainer_mallocs(const hw_trainer *t)
+{
+    int64_t mallocs = hw_arena_mallocs(t->arena);
+    for (int i = 0; i < t->shards; i++)
+        mallocs += hw_arena_mallocs(t->shard[i].arena) + hw_arena_mallocs(hw_tape_arena(t->shard[i].tape));
+    return mallocs;
+}

@@ -1,0 +1,33 @@
+/* What the files of this folder know of a trainer. */
+#ifndef HW_TRAIN_TRAINER_H
+#define HW_TRAIN_TRAINER_H
+
+#include <headwise/train.h>
+
+/* One shard's own: a network that shares the values, a tape, gradients. */
+typedef struct shard {
+    hw_transformer *replica;
+    hw_tape *tape;
+    hw_arena *arena;         /* for its micro-batches */
+    hw_loss_count count;
+    hw_profile_entry *profile;
+} shard;
+
+struct hw_trainer {
+    hw_transformer *model;
+    const hw_config *config;
+    int shards;
+    shard *shard;
+    int64_t numbers;         /* of values, gradients, moments */
+    hw_real *first, *second; /* moments of Adam: running means of the gradient and of its square */
+    double *squares;         /* of each chunk's gradients */
+    int64_t steps, updates;  /* done; and those that were not skipped, which Adam's corrections count */
+
+    /* the step that is running */
+    const hw_batch *batch;
+    hw_batch *cut;           /* [shards] */
+    hw_arena *arena;         /* for the cuts */
+    double rate, factor;     /* learning rate; what gradients are multiplied by to clip them */
+};
+
+#endif
