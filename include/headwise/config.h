@@ -52,7 +52,6 @@ enum { HW_TIE_ALL, HW_TIE_OUTPUT, HW_TIE_NONE };              /* model.tied_embe
 enum { HW_ADAM, HW_ADAMW };                                   /* training.optimizer */
 enum { HW_SCHEDULE_CONSTANT, HW_SCHEDULE_INVERSE_SQRT, HW_SCHEDULE_NOAM, HW_SCHEDULE_LINEAR, HW_SCHEDULE_COSINE };
 enum { HW_METRIC_EXACT_MATCH, HW_METRIC_BLEU, HW_METRIC_CHRF, HW_METRIC_TOKEN_ACCURACY, HW_METRIC_PERPLEXITY };
-enum { HW_INIT_XAVIER, HW_INIT_NORMAL };                      /* training.init */
 
 typedef struct hw_names {
     int count;
@@ -85,7 +84,6 @@ typedef struct hw_config {
         int64_t warmup_steps;
         double label_smoothing, clip_norm;
         double dropout_embedding, dropout_residual, dropout_attention, dropout_feed_forward;
-        int init;
         int64_t validate_every, validate_sentences;
         int metric;
         int64_t save_every, log_every;
