@@ -1,0 +1,227 @@
+/* The model directory: its parts are made, read and written here, and held against each other. model.safetensors itself is
+ * model_file.c's work. */
+#include <headwise/bundle.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bundle/model_file.h"
+
+bool hw_bundle_path(char path[HW_PATH], const char *directory, const char *name, hw_error *err)
+{
+    size_t length = strlen(directory);
+    while (length > 1 && directory[length - 1] == '/') length--;
+    int size = snprintf(path, HW_PATH, "%.*s/%s", (int)(length < HW_PATH ? length : HW_PATH), directory, name);
+    if (size < 0 || size >= HW_PATH) return hw_fail(err, "%.200s...: the path is too long", directory);
+    return true;
+}
+
+/* ---- what the configuration says --------------------------------------------------------------------------------- */
+
+hw_transformer_options hw_bundle_options(const hw_config *c, int64_t source_vocabulary, int64_t target_vocabulary)
+{
+    static const hw_tying tyings[] = {
+        [HW_TIE_ALL] = HW_TIED_ALL, [HW_TIE_OUTPUT] = HW_TIED_OUTPUT, [HW_TIE_NONE] = HW_TIED_NONE};
+    return (hw_transformer_options){
+        .encoder_layers = c->model.encoder_layers,
+        .decoder_layers = c->model.decoder_layers,
+        .width = c->model.width,
+        .heads = c->model.heads,
+        .feed_forward = c->model.feed_forward,
+        .source_vocabulary = source_vocabulary,
+        .target_vocabulary = target_vocabulary,
+        .activation = (hw_activation)c->model.activation,
+        .pre_norm = c->model.norm == HW_NORM_PRE,
+        .tied = tyings[c->model.tied_embeddings],
+        .dropout_embedding = c->training.dropout_embedding,
+        .dropout_residual = c->training.dropout_residual,
+        .dropout_attention = c->training.dropout_attention,
+        .dropout_feed_forward = c->training.dropout_feed_forward,
+        .removed_heads = c->model.removed_heads.items,
+        .removed_count = c->model.removed_heads.count,
+    };
+}
+
+hw_tokenizer *hw_bundle_tokenizer(const hw_config *config, hw_error *err)
+{
+    return hw_tokenizer_new(&(hw_tokenizer_options){config->text.tokenizer, config->text.joiner}, err);
+}
+
+static bool count_side(const hw_config *c, const char *suffix, const hw_tokenizer *t, hw_counts *counts, hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_corpus_path(path, c->data.dir, c->data.train, suffix, err)) return false;
+    int64_t before = hw_counts_total(counts);
+    if (!hw_counts_add_file(counts, t, path, err)) return false;
+    if (hw_counts_total(counts) == before) return hw_fail(err, "%s: there is no word in it to make a vocabulary of", path);
+    return true;
+}
+
+bool hw_bundle_vocabularies(const hw_config *c, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target, hw_error *err)
+{
+    hw_tokenizer *t = hw_bundle_tokenizer(c, err);
+    if (!t) return false;
+    hw_arena *scratch = hw_arena_new(0);
+    hw_counts *counts[2] = {hw_counts_new(scratch), NULL};
+    counts[1] = c->text.shared_vocabulary ? counts[0] : hw_counts_new(scratch);
+    bool ok = count_side(c, c->data.source, t, counts[0], err) && count_side(c, c->data.target, t, counts[1], err);
+    if (ok) {
+        hw_vocabulary_options o = {.min_count = c->text.min_count, .max_size = c->text.max_vocabulary};
+        *source = hw_vocabulary_build(arena, counts[0], &o);
+        *target = c->text.shared_vocabulary ? *source : hw_vocabulary_build(arena, counts[1], &o);
+    }
+    hw_arena_free(scratch);
+    hw_tokenizer_free(t);
+    return ok;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* Tokenizers and network of a bundle that has the rest. */
+static bool build(hw_bundle *b, bool gradients, hw_error *err)
+{
+    hw_transformer_options o = hw_bundle_options(b->config, hw_vocabulary_size(b->source_vocabulary),
+                                                 hw_vocabulary_size(b->target_vocabulary));
+    return (b->source_tokenizer = hw_bundle_tokenizer(b->config, err)) &&
+           (b->target_tokenizer = hw_bundle_tokenizer(b->config, err)) &&
+           (b->network = hw_transformer_new(&o, gradients, err));
+}
+
+static hw_bundle *new_bundle(void)
+{
+    hw_bundle *b = calloc(1, sizeof *b);
+    HW_CHECK(b, "no memory for a bundle");
+    return b;
+}
+
+hw_bundle *hw_bundle_new(const hw_config *config, const hw_vocabulary *source, const hw_vocabulary *target, bool gradients,
+                         hw_error *err)
+{
+    hw_bundle *b = new_bundle();
+    b->config = config;
+    b->source_vocabulary = source;
+    b->target_vocabulary = target;
+    if (build(b, gradients, err)) return b;
+    hw_bundle_free(b);
+    return NULL;
+}
+
+void hw_bundle_free(hw_bundle *b)
+{
+    if (!b) return;
+    hw_transformer_free(b->network);
+    hw_tokenizer_free(b->source_tokenizer);
+    hw_tokenizer_free(b->target_tokenizer);
+    hw_arena_free(b->arena);
+    free(b);
+}
+
+hw_side hw_bundle_source(const hw_bundle *b)
+{
+    return (hw_side){b->config->data.source, b->source_tokenizer, b->source_vocabulary};
+}
+
+hw_side hw_bundle_target(const hw_bundle *b)
+{
+    return (hw_side){b->config->data.target, b->target_tokenizer, b->target_vocabulary};
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static bool is_there(const char *directory, const char *name)
+{
+    char path[HW_PATH];
+    return hw_bundle_path(path, directory, name, NULL) && hw_file_exists(path);
+}
+
+static bool check_directory(const char *directory, hw_error *err)
+{
+    struct stat status;
+    if (stat(directory, &status)) return hw_fail(err, "%s: there is no such model directory", directory);
+    if (!S_ISDIR(status.st_mode))
+        return hw_fail(err, "%s: it is a file; a model is a directory with config.yaml, vocabularies and model.safetensors",
+                       directory);
+    if (!is_there(directory, "config.yaml"))
+        return hw_fail(err, "%s: it is no model directory, there is no config.yaml in it", directory);
+    return true;
+}
+
+static bool load_config(hw_bundle *b, const char *directory, hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_bundle_path(path, directory, "config.yaml", err)) return false;
+    hw_config *config = hw_config_load(b->arena, path, err);
+    if (!config) return false;
+    /* The files tell what a directory by another program leaves open. */
+    if (!is_there(directory, "source.vocab") && is_there(directory, "shared.vocab")) config->text.shared_vocabulary = true;
+    b->config = config;
+    return hw_config_check(config, NULL, err);
+}
+
+/* What each vocabulary has to fit, with the paths that messages name. */
+typedef struct vocabulary_files {
+    char source[HW_PATH], target[HW_PATH];
+    hw_vocabulary_fit fits[3];
+    int count;
+} vocabulary_files;
+
+static bool load_vocabularies(hw_bundle *b, const char *directory, vocabulary_files *files, hw_error *err)
+{
+    bool shared = b->config->text.shared_vocabulary;
+    if (!hw_bundle_path(files->source, directory, shared ? "shared.vocab" : "source.vocab", err) ||
+        !hw_bundle_path(files->target, directory, shared ? "shared.vocab" : "target.vocab", err))
+        return false;
+    b->source_vocabulary = hw_vocabulary_load(b->arena, files->source, err);
+    b->target_vocabulary = shared || !b->source_vocabulary ? b->source_vocabulary
+                                                           : hw_vocabulary_load(b->arena, files->target, err);
+    if (!b->target_vocabulary) return false;
+    int64_t source = hw_vocabulary_size(b->source_vocabulary), target = hw_vocabulary_size(b->target_vocabulary);
+    files->fits[files->count++] = (hw_vocabulary_fit){files->target, "embedding.weight", target};
+    files->fits[files->count++] = (hw_vocabulary_fit){files->source, "source_embedding.weight", source};
+    files->fits[files->count++] = (hw_vocabulary_fit){files->target, "target_embedding.weight", target};
+    return true;
+}
+
+static bool load(hw_bundle *b, const char *directory, hw_error *err)
+{
+    char path[HW_PATH];
+    vocabulary_files files = {.count = 0};
+    if (!check_directory(directory, err) || !load_config(b, directory, err)) return false;
+    if (!is_there(directory, "model.safetensors"))
+        return hw_fail(err, "%s: there is no model.safetensors in it; the model is not trained yet", directory);
+    if (!load_vocabularies(b, directory, &files, err)) return false;
+    if (!build(b, false, err)) return hw_fail_in(err, "%s: ", directory);
+    return hw_bundle_path(path, directory, "model.safetensors", err) &&
+           hw_model_file_load(b->network, path, files.fits, files.count, err);
+}
+
+hw_bundle *hw_bundle_load(const char *directory, hw_error *err)
+{
+    hw_bundle *b = new_bundle();
+    b->arena = hw_arena_new(0);
+    if (load(b, directory, err)) return b;
+    hw_bundle_free(b);
+    return NULL;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static bool save_vocabulary(const hw_vocabulary *v, const char *directory, const char *name, hw_error *err)
+{
+    char path[HW_PATH];
+    return hw_bundle_path(path, directory, name, err) && hw_vocabulary_save(v, path, err);
+}
+
+bool hw_bundle_save_texts(const hw_bundle *b, const char *directory, hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_directory_make(directory, err) || !hw_bundle_path(path, directory, "config.yaml", err)) return false;
+    if (b->config->text.shared_vocabulary) {
+        if (!save_vocabulary(b->target_vocabulary, directory, "shared.vocab", err)) return false;
+    } else if (!save_vocabulary(b->source_vocabulary, directory, "source.vocab", err) ||
+               !save_vocabulary(b->target_vocabulary, directory, "target.vocab", err)) {
+        return false;
+    }
+    return hw_config_save(b->config, path, err);
+}
