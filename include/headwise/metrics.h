@@ -1,13 +1,13 @@
 /* Layer 9, metrics: how good a translation or an alignment is, and how sure that is.
  *
- * A corpus figure here is a function of sums over sentences: each sentence gives a row of statistics (hw_tally), the rows are
- * added up, and a score function makes the figure of the sum. So the figure of any resample of the sentences costs only
- * additions, and one bootstrap and one paired test serve every metric. BLEU and chrF equal sacreBLEU's figures to the last
- * printed digit and carry the same signature. */
+ * A corpus figure here is a function of sums over sentences: each sentence gives a row of statistics (hw_tally), the
+ * rows are added up, and a score function makes the figure of the sum. So the figure of any resample of the sentences
+ * costs only additions, and one bootstrap and one paired test serve every metric. BLEU and chrF equal sacreBLEU's
+ * figures to the last printed digit and carry the same signature. */
 #ifndef HEADWISE_METRICS_H
 #define HEADWISE_METRICS_H
 
-#include <headwise/base.h>
+#include <headwise/text.h>
 
 /* ---- sentence statistics ----------------------------------------------------------------------------------------- */
 
@@ -16,11 +16,11 @@
 typedef double (*hw_score_function)(const double *sum, const void *options);
 
 typedef struct hw_tally {
-    int width;                 /* statistics a sentence */
-    int64_t count, capacity;   /* sentences, and room for */
-    double *rows;              /* [count][width] */
-    hw_score_function score;   /* the figure of summed rows */
-    const void *options;       /* handed to score */
+    int width;               /* statistics a sentence */
+    int64_t count, capacity; /* sentences, and room for */
+    double *rows;            /* [count][width] */
+    hw_score_function score; /* the figure of summed rows */
+    const void *options;     /* handed to score */
 } hw_tally;
 
 void hw_tally_init(hw_tally *tally, int width, hw_score_function score, const void *options);
@@ -71,7 +71,8 @@ void hw_metric_free(hw_metric *metric);                                /* NULL i
 /* One sentence more. A reference whose text is NULL is left out; at least one must be there. */
 void hw_metric_add(hw_metric *metric, hw_span hypothesis, const hw_span *references, int count);
 /* count sentences more, each with one reference. */
-void hw_metric_add_lines(hw_metric *metric, const char *const *hypotheses, const char *const *references, int64_t count);
+void hw_metric_add_lines(hw_metric *metric, const char *const *hypotheses, const char *const *references,
+                         int64_t count);
 
 double hw_metric_score(const hw_metric *metric);                     /* of the corpus, 0 to 100 */
 double hw_metric_sentence(const hw_metric *metric, int64_t i);       /* of sentence i alone */
@@ -89,18 +90,19 @@ void hw_metric_signature(const hw_metric *metric, const hw_resampling *resamplin
 
 typedef struct hw_bleu_result {
     double score;
-    double counts[HW_BLEU_ORDER], totals[HW_BLEU_ORDER]; /* n-grams that match, n-grams of the hypotheses; after add-k */
-    double precisions[HW_BLEU_ORDER];                    /* smoothed, in percent */
-    double bp;                                           /* brevity penalty */
-    int64_t sys_len, ref_len;                            /* tokens */
+    double counts[HW_BLEU_ORDER];     /* n-grams that match; after add-k */
+    double totals[HW_BLEU_ORDER];     /* n-grams of the hypotheses; after add-k */
+    double precisions[HW_BLEU_ORDER]; /* smoothed, in percent */
+    double bp;                        /* brevity penalty */
+    int64_t sys_len, ref_len;         /* tokens */
 } hw_bleu_result;
 hw_bleu_result hw_bleu_details(const hw_metric *bleu);
 
 /* ---- how sure a figure is ---------------------------------------------------------------------------------------- */
 
-/* The 95 % interval of a corpus figure by bootstrap resampling of its sentences (Efron; Koehn 2004 for BLEU). The bounds are
- * the order statistics trials / 40 from either end. The same seed draws the same sentences for every tally of the same count,
- * and the result does not depend on the number of threads. */
+/* The 95 % interval of a corpus figure by bootstrap resampling of its sentences (Efron; Koehn 2004 for BLEU). The
+ * bounds are the order statistics trials / 40 from either end. The same seed draws the same sentences for every tally
+ * of the same count, and the result does not depend on the number of threads. */
 typedef struct hw_interval {
     double estimate;    /* the figure itself */
     double mean;        /* of the resamples */
@@ -112,21 +114,22 @@ hw_interval hw_bootstrap_interval(const hw_tally *tally, int trials, uint64_t se
 /* The same for the mean of count numbers. */
 hw_interval hw_mean_interval(const double *values, int64_t count, int trials, uint64_t seed);
 
-/* Are two systems' figures on the same sentences different? Two-sided p-values, (c + 1) / (trials + 1) with c the trials at
- * least as extreme as the difference seen, so that a system compared with itself gives 1.
- * Bootstrap: Koehn 2004, the resampled |difference| shifted by its mean, as Moses and sacreBLEU do it.
- * Randomization: Riezler and Maxwell 2005, the two outputs of each sentence swapped at random. */
+/* Are two systems' figures on the same sentences different? Two-sided p-values, (c + 1) / (trials + 1) with c the
+ * trials at least as extreme as the difference seen, so that a system compared with itself gives 1. Bootstrap: Koehn
+ * 2004, the resampled |difference| shifted by its mean, as Moses and sacreBLEU do it. Randomization: Riezler and
+ * Maxwell 2005, the two outputs of each sentence swapped at random. */
 double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
 double hw_paired_randomization(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
 
-/* Two-sided sign-flip test that paired differences have mean 0, where those of one cluster (sentence) keep or change their
- * sign together. cluster[i] is in 0..clusters-1; NULL: each difference is a cluster of its own, and clusters is not read.
- * Where 2^clusters is at most trials every pattern of signs is counted once and p is exact; otherwise (c + 1) / (trials + 1). */
+/* Two-sided sign-flip test that paired differences have mean 0, where those of one cluster (sentence) keep or change
+ * their sign together. cluster[i] is in 0..clusters-1; NULL: each difference is a cluster of its own, and clusters is
+ * not read. Where 2^clusters is at most trials every pattern of signs is counted once and p is exact; otherwise (c +
+ * 1) / (trials + 1). */
 double hw_cluster_test(const double *differences, const int32_t *cluster, int64_t count, int64_t clusters, int trials,
                        uint64_t seed);
 
-/* Holm 1979: adjusted p-values of count tests, so that comparing each with alpha keeps the family's error at alpha. p and
- * adjusted may be the same array. */
+/* Holm 1979: adjusted p-values of count tests, so that comparing each with alpha keeps the family's error at alpha. p
+ * and adjusted may be the same array. */
 void hw_holm(const double *p, int count, double *adjusted);
 
 /* ---- further figures --------------------------------------------------------------------------------------------- */
@@ -137,18 +140,13 @@ double hw_exact_match(const char *const *hypotheses, const char *const *referenc
 /* exp of the mean negative log-likelihood (natural log) a token; 1 for no tokens. */
 double hw_perplexity(double negative_log_likelihood, int64_t tokens);
 
-/* An alignment link of a sentence pair, words from 0. */
-typedef struct hw_link {
-    int32_t source, target;
-    bool sure;          /* of gold links: S rather than only P */
-} hw_link;
-
 /* Alignment error rate (Och and Ney 2003) of links A against sure S and possible P, S within P:
  *   AER = 1 - (|A & S| + |A & P|) / (|A| + |S|),  and 0 where neither A nor S has a link.
- * The row is |A & S|, |A & P|, |A|, |S| of one sentence, for a tally of HW_AER_WIDTH scored by hw_aer_score. Repeated links
- * count once. Sorts both arrays. */
+ * The row is |A & S|, |A & P|, |A|, |S| of one sentence, for a tally of HW_AER_WIDTH scored by hw_aer_score. The links
+ * found are sorted here, and repeated ones count once; gold comes ordered and without repeats, as hw_alignments has
+ * it. */
 #define HW_AER_WIDTH 4
-void hw_aer_row(hw_link *found, int64_t found_count, hw_link *gold, int64_t gold_count, double row[HW_AER_WIDTH]);
+void hw_aer_row(hw_link *found, int64_t found_count, const hw_link *gold, int64_t gold_count, double row[HW_AER_WIDTH]);
 double hw_aer_score(const double *sum, const void *unused);
 
 #endif

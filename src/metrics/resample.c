@@ -1,0 +1,133 @@
+/* Layer 9, metrics: how sure a figure is, by drawing the sentences again.
+ *
+ * Trial t draws from the random stream t, so trials may run on any thread, and the same seed draws the same sentences
+ * for every tally: what pairs two systems. Sources: Efron and Tibshirani 1993 (bootstrap); Koehn 2004, "Statistical
+ * significance tests for machine translation evaluation"; Riezler and Maxwell 2005 (approximate randomization); Noreen
+ * 1989 for the + 1. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <headwise/metrics.h>
+
+typedef struct trials {
+    const hw_tally *baseline, *system; /* system: only for randomization */
+    uint64_t seed;
+    double *scores; /* [trials] */
+} trials;
+
+static double *run(int n, void (*trial)(int t, void *argument), trials job)
+{
+    HW_CHECK(n > 0, "%d trials", n);
+    job.scores = malloc((size_t)n * sizeof *job.scores);
+    HW_CHECK(job.scores, "no memory for %d trials", n);
+    hw_parallel(n, trial, &job);
+    return job.scores;
+}
+
+/* As many sentences as there are, drawn with replacement. */
+static void bootstrap_trial(int t, void *argument)
+{
+    const trials *job = argument;
+    const hw_tally *tally = job->baseline;
+    hw_random random = hw_random_new(job->seed, (uint64_t)t);
+    double sum[HW_TALLY_WIDTH] = {0};
+    for (int64_t i = 0; i < tally->count; i++) {
+        const double *row = tally->rows + (int64_t)hw_random_below(&random, (uint64_t)tally->count) * tally->width;
+        for (int k = 0; k < tally->width; k++) sum[k] += row[k];
+    }
+    job->scores[t] = tally->score(sum, tally->options);
+}
+
+/* The outputs of each sentence swapped or not, a random bit each: the difference of the two mixed systems. */
+static void randomization_trial(int t, void *argument)
+{
+    const trials *job = argument;
+    const hw_tally *a = job->baseline, *b = job->system;
+    hw_random random = hw_random_new(job->seed, (uint64_t)t);
+    uint32_t bits = 0;
+    double first[HW_TALLY_WIDTH] = {0}, second[HW_TALLY_WIDTH] = {0};
+    for (int64_t i = 0; i < a->count; i++, bits >>= 1) {
+        if (i % 32 == 0) bits = hw_random_bits(&random);
+        const double *x = a->rows + i * a->width, *y = b->rows + i * a->width;
+        double *to_x = bits & 1 ? second : first, *to_y = bits & 1 ? first : second;
+        for (int k = 0; k < a->width; k++) {
+            to_x[k] += x[k];
+            to_y[k] += y[k];
+        }
+    }
+    job->scores[t] = fabs(a->score(first, a->options) - a->score(second, a->options));
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double mean(const double *x, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += x[i];
+    return sum / n;
+}
+
+hw_interval hw_bootstrap_interval(const hw_tally *tally, int trials_count, uint64_t seed)
+{
+    double *scores = run(trials_count, bootstrap_trial, (trials){.baseline = tally, .seed = seed});
+    qsort(scores, (size_t)trials_count, sizeof *scores, ascending);
+    hw_interval interval = {.estimate = hw_tally_score(tally), .mean = mean(scores, trials_count)};
+    interval.low = scores[trials_count / 40];
+    interval.high = scores[trials_count - trials_count / 40 - 1];
+    interval.half_width = 0.5 * (interval.high - interval.low);
+    free(scores);
+    return interval;
+}
+
+hw_interval hw_mean_interval(const double *values, int64_t count, int trials_count, uint64_t seed)
+{
+    hw_tally tally;
+    hw_tally_init(&tally, 2, hw_ratio_score, NULL);
+    for (int64_t i = 0; i < count; i++) hw_tally_add(&tally, (const double[]){values[i], 1});
+    hw_interval interval = hw_bootstrap_interval(&tally, trials_count, seed);
+    hw_tally_clear(&tally);
+    return interval;
+}
+
+/* The share of trials whose |difference|, less shift, is at least the one seen. Rounding must not make a tie a miss. */
+static double p_value(const double *differences, int n, double shift, double seen)
+{
+    int64_t extreme = 0;
+    for (int i = 0; i < n; i++) extreme += differences[i] - shift >= seen - 1e-9;
+    return (double)(extreme + 1) / (n + 1);
+}
+
+static double difference(const hw_tally *baseline, const hw_tally *system)
+{
+    HW_CHECK(baseline->count == system->count && baseline->width == system->width && baseline->score == system->score,
+             "a paired test needs one metric on the same sentences: %lld and %lld", (long long)baseline->count,
+             (long long)system->count);
+    return fabs(hw_tally_score(baseline) - hw_tally_score(system));
+}
+
+double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int trials_count, uint64_t seed)
+{
+    double seen = difference(baseline, system);
+    double *a = run(trials_count, bootstrap_trial, (trials){.baseline = baseline, .seed = seed});
+    double *b = run(trials_count, bootstrap_trial, (trials){.baseline = system, .seed = seed});
+    for (int i = 0; i < trials_count; i++) a[i] = fabs(a[i] - b[i]);
+    double p = p_value(a, trials_count, mean(a, trials_count), seen);
+    free(a);
+    free(b);
+    return p;
+}
+
+double hw_paired_randomization(const hw_tally *baseline, const hw_tally *system, int trials_count, uint64_t seed)
+{
+    double seen = difference(baseline, system);
+    double *differences =
+        run(trials_count, randomization_trial, (trials){.baseline = baseline, .system = system, .seed = seed});
+    double p = p_value(differences, trials_count, 0, seen);
+    free(differences);
+    return p;
+}
