@@ -38,7 +38,7 @@ OBJECTS := $(SOURCES:src/%.c=$(OUT)/%.o) \
 TESTS   := $(sort $(wildcard tests/test_*.c))
 TEST_OBJECTS := $(TESTS:tests/%.c=$(OUT)/tests/%.o) $(OUT)/tests/main.o $(patsubst tests/%.c,$(OUT)/tests/%.o,$(wildcard tests/support*.c))
 
-COMMANDS := $(shell sed -n 's/^ *COMMAND(\([a-z]*\),.*/\1/p' src/cli/commands.h 2>/dev/null)
+COMMANDS := $(shell sed -n 's/^ *COMMAND.\([a-z]*\),.*/\1/p' src/cli/commands.h)
 
 .PHONY: all
 all: bin/headwise
