@@ -75,7 +75,9 @@ static hw_segments view_segments(hw_arena *arena, const hw_segments *s, int64_t 
 /* A run of sentences of a batch as a batch of its own; ids, lengths and lines are shared. */
 static void view(hw_arena *arena, hw_batch *out, const hw_batch *batch, int64_t first, int64_t count)
 {
-    int64_t source = count ? batch->source.start[first] : 0, target = count ? batch->target.start[first] : 0;
+    bool behind = first == batch->sentences; /* an empty run at the end */
+    int64_t source = behind ? batch->source_rows : batch->source.start[first];
+    int64_t target = behind ? batch->target_rows : batch->target.start[first];
     *out = (hw_batch){.sentences = count,
                       .source_ids = batch->source_ids + source,
                       .target_in = batch->target_in ? batch->target_in + target : NULL,

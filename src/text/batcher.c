@@ -40,43 +40,36 @@ hw_batcher hw_batcher_new(const hw_corpus *corpus, const hw_batcher_options *opt
     return (hw_batcher){.corpus = corpus, .options = *options, .oversized = oversized};
 }
 
-/* The pair at a place of the epoch's order. */
-static int64_t pair_at(const hw_batcher *batcher, const hw_shuffle *shuffle, int64_t place)
+/* As many pairs as can be in a batch; each has at least two rows a side. */
+static int64_t most_pairs(const hw_batcher_options *options, int64_t left)
 {
-    return batcher->options.in_order ? place : hw_shuffle_at(shuffle, place);
-}
-
-/* How many pairs from the batcher's place on make up the next batch. */
-static int64_t next_count(const hw_batcher *batcher, const hw_shuffle *shuffle, int64_t pairs)
-{
-    load l = {0};
-    int64_t count = 0;
-    while (batcher->place.next + count < pairs) {
-        put(&l, batcher->corpus, pair_at(batcher, shuffle, batcher->place.next + count));
-        if (count && too_full(&l, &batcher->options)) break;
-        count++;
-    }
-    return count;
+    const int64_t bounds[] = {options->sentences, options->source_tokens / 2, options->target_tokens / 2};
+    int64_t most = left;
+    for (int i = 0; i < 3; i++)
+        if (bounds[i] && bounds[i] < most) most = bounds[i];
+    return most;
 }
 
 hw_batch *hw_batcher_next(hw_batcher *batcher, hw_arena *arena)
 {
+    const hw_batcher_options *options = &batcher->options;
     int64_t pairs = hw_corpus_count(batcher->corpus)->pairs;
     hw_batch_place *place = &batcher->place;
     HW_CHECK(place->next >= 0 && place->next <= pairs, "a place outside the corpus");
-    if (place->next == pairs && batcher->options.in_order) return NULL;
-    hw_shuffle shuffle = hw_shuffle_new(batcher->options.seed, (uint64_t)place->epoch, pairs);
-    int64_t count = next_count(batcher, &shuffle, pairs);
-    hw_ids *sources = hw_arena_alloc(arena, (size_t)count * sizeof *sources);
-    hw_ids *targets = hw_arena_alloc(arena, (size_t)count * sizeof *targets);
-    int64_t *lines = hw_arena_alloc(arena, (size_t)count * sizeof *lines);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t pair = pair_at(batcher, &shuffle, place->next + i);
-        sources[i] = hw_corpus_source(batcher->corpus, pair);
-        targets[i] = hw_corpus_target(batcher->corpus, pair);
-        lines[i] = hw_corpus_line(batcher->corpus, pair);
+    if (place->next == pairs && options->in_order) return NULL;
+    hw_shuffle shuffle = hw_shuffle_new(options->seed, (uint64_t)place->epoch, pairs);
+    size_t room = (size_t)most_pairs(options, pairs - place->next);
+    hw_ids *sources = hw_arena_alloc(arena, room * sizeof *sources);
+    hw_ids *targets = hw_arena_alloc(arena, room * sizeof *targets);
+    int64_t *lines = hw_arena_alloc(arena, room * sizeof *lines), count = 0;
+    for (load l = {0}; place->next < pairs; place->next++, count++) {
+        int64_t pair = options->in_order ? place->next : hw_shuffle_at(&shuffle, place->next);
+        put(&l, batcher->corpus, pair);
+        if (count && too_full(&l, options)) break;
+        sources[count] = hw_corpus_source(batcher->corpus, pair);
+        targets[count] = hw_corpus_target(batcher->corpus, pair);
+        lines[count] = hw_corpus_line(batcher->corpus, pair);
     }
-    place->next += count;
-    if (place->next == pairs && !batcher->options.in_order) *place = (hw_batch_place){.epoch = place->epoch + 1};
+    if (place->next == pairs && !options->in_order) *place = (hw_batch_place){.epoch = place->epoch + 1};
     return hw_batch_new(arena, count, sources, targets, lines);
 }

@@ -37,10 +37,7 @@ static bool fail_at(const reading *r, int64_t line, const char *format, ...)
     return hw_fail(r->err, "%s:%" PRId64 ": %s", r->path, line, message);
 }
 
-static const char *keep(reading *r, const char *text)
-{
-    return r->texts.items[hw_strings_add(&r->texts, text, strlen(text))].text;
-}
+static const char *keep(reading *r, const char *text) { return hw_strings_add(&r->texts, text, strlen(text))->text; }
 
 /* A whole number without sign, or -1. */
 static int32_t read_number(const char *text)

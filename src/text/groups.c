@@ -19,7 +19,8 @@ hw_groups *hw_groups_load(hw_arena *arena, const char *path, hw_error *err)
             hw_fail(err, "%s:%" PRId64 ": a label is missing; each pair has one, a line each", path, i + 1);
             return NULL;
         }
-        group[i] = (int32_t)hw_strings_add(&names, label, bytes);
+        const hw_string *name = hw_strings_add(&names, label, bytes);
+        group[i] = (int32_t)(name - names.items);
     }
     const char **list = hw_arena_alloc(arena, (size_t)names.count * sizeof *list);
     for (int64_t i = 0; i < names.count; i++) list[i] = names.items[i].text;

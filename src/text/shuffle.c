@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { ROUNDS = 8 };
+enum { ROUNDS = 16 }; /* at 8 the neighbours of tiny corpora are not even yet */
 
 /* Keeps these draws apart from all others of the same seed. */
 static const uint64_t shuffle_key = UINT64_C(0x73687566666C6521);
@@ -23,20 +23,23 @@ hw_shuffle hw_shuffle_new(uint64_t seed, uint64_t epoch, int64_t count)
         .key = seed ^ shuffle_key, .epoch = epoch, .count = n, .rows = rows, .cols = (n + rows - 1) / rows};
 }
 
-static uint64_t draw(const hw_shuffle *s, uint32_t round, uint64_t half)
+/* A random function of half, in 0 .. bound - 1; both halves of any corpus' numbers are far below 2^32. */
+static uint64_t draw(const hw_shuffle *s, uint32_t round, uint64_t half, uint64_t bound)
 {
     const uint32_t counter[4] = {(uint32_t)half, round, (uint32_t)s->epoch, (uint32_t)(s->epoch >> 32)};
     uint32_t out[4];
     hw_philox(s->key, counter, out);
-    return (uint64_t)out[0] << 32 | out[1];
+    return out[0] * bound >> 32;
 }
 
 static uint64_t encipher(const hw_shuffle *s, uint64_t x)
 {
     uint64_t row = x / s->cols, col = x % s->cols;
     for (uint32_t round = 0; round < ROUNDS; round += 2) {
-        row = (row + draw(s, round, col) % s->rows) % s->rows;
-        col = (col + draw(s, round + 1, row) % s->cols) % s->cols;
+        row += draw(s, round, col, s->rows);
+        if (row >= s->rows) row -= s->rows;
+        col += draw(s, round + 1, row, s->cols);
+        if (col >= s->cols) col -= s->cols;
     }
     return row * s->cols + col;
 }

@@ -59,13 +59,13 @@ static const char *copy_text(hw_strings *s, const char *text, size_t bytes)
     return copy;
 }
 
-int64_t hw_strings_add(hw_strings *s, const char *text, size_t bytes)
+hw_string *hw_strings_add(hw_strings *s, const char *text, size_t bytes)
 {
     if (2 * (s->count + 1) > s->slots) double_table(s);
     int64_t place = place_of(s, text, bytes);
-    if (s->table[place]) return s->table[place] - 1;
+    if (s->table[place]) return &s->items[s->table[place] - 1];
     s->items = hw_grow(s->arena, s->items, s->count, &s->capacity, sizeof *s->items);
     s->items[s->count] = (hw_string){.text = copy_text(s, text, bytes), .bytes = bytes};
     s->table[place] = ++s->count;
-    return s->count - 1;
+    return &s->items[s->count - 1];
 }

@@ -25,7 +25,8 @@ typedef struct hw_strings {
 } hw_strings;
 
 int64_t hw_strings_find(const hw_strings *s, const char *text, size_t bytes); /* its number, or -1 */
-int64_t hw_strings_add(hw_strings *s, const char *text, size_t bytes); /* its number, old or new; value 0 if new */
+/* The string of the set, old or new (with value 0); valid until the next is added. */
+hw_string *hw_strings_add(hw_strings *s, const char *text, size_t bytes);
 
 #define HW_HASH_START UINT64_C(14695981039346656037)
 uint64_t hw_hash(uint64_t state, const void *data, size_t bytes); /* FNV-1a, going on from state */

@@ -31,7 +31,8 @@ static bool add_token(hw_vocabulary *v, const char *token, size_t bytes)
     int64_t count = v->tokens.count;
     HW_CHECK(count < INT32_MAX, "a vocabulary of more than 2^31 tokens");
     if (bytes > v->longest) v->longest = bytes;
-    return hw_strings_add(&v->tokens, token, bytes) == count;
+    hw_strings_add(&v->tokens, token, bytes);
+    return v->tokens.count > count;
 }
 
 int32_t hw_vocabulary_size(const hw_vocabulary *v) { return (int32_t)v->tokens.count; }
@@ -140,7 +141,7 @@ hw_counts *hw_counts_new(hw_arena *arena)
 void hw_counts_add(hw_counts *counts, const char *token, size_t bytes, int64_t times)
 {
     HW_CHECK(bytes > 0 && !memchr(token, '\n', bytes), "a token that no vocabulary file can hold");
-    counts->tokens.items[hw_strings_add(&counts->tokens, token, bytes)].value += times;
+    hw_strings_add(&counts->tokens, token, bytes)->value += times;
     counts->total += times;
 }
 
