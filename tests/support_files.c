@@ -1,0 +1,100 @@
+#include "support_files.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static char directory[64];
+static hw_arena *paths;
+
+void scratch_begin(void)
+{
+    strcpy(directory, "/tmp/headwise-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    paths = hw_arena_new(0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status, (void)type, (void)ftw;
+    return remove(path);
+}
+
+void scratch_end(void)
+{
+    ck_assert_int_eq(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    hw_arena_free(paths);
+}
+
+const char *scratch_path(const char *name) { return hw_arena_string(paths, "%s/%s", directory, name); }
+
+const char *scratch_write(const char *name, const void *bytes, size_t size)
+{
+    const char *path = scratch_path(name);
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, f), size);
+    ck_assert_int_eq(fclose(f), 0);
+    return path;
+}
+
+const char *scratch_text(const char *name, const char *text) { return scratch_write(name, text, strlen(text)); }
+
+char *scratch_read(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    char *text = NULL;
+    size_t room = 0;
+    FILE *all = open_memstream(&text, &room);
+    for (int c; (c = getc(f)) != EOF;) putc(c, all);
+    fclose(f);
+    fclose(all);
+    if (size) *size = room;
+    return text;
+}
+
+static void read_back(const char *path, char *to, size_t size)
+{
+    char *text = scratch_read(path, NULL);
+    snprintf(to, size, "%s", text);
+    free(text);
+}
+
+static void redirect(int fd, const char *path, int flags)
+{
+    int opened = open(path, flags, 0600);
+    if (opened < 0 || dup2(opened, fd) < 0) _exit(99);
+    close(opened);
+}
+
+const outcome *run_program(const char *const *words)
+{
+    static outcome o;
+    const char *out = scratch_path("stdout"), *err = scratch_path("stderr");
+    int count = 0;
+    while (words[count]) count++;
+    fflush(NULL);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        redirect(0, "/dev/null", O_RDONLY);
+        redirect(1, out, O_WRONLY | O_CREAT | O_TRUNC);
+        redirect(2, err, O_WRONLY | O_CREAT | O_TRUNC);
+        _exit(hw_cli_main(count, (char **)(uintptr_t)words));
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status), "headwise %s died of signal %d", count > 1 ? words[1] : "", WTERMSIG(status));
+    o.status = WEXITSTATUS(status);
+    read_back(out, o.out, sizeof o.out);
+    read_back(err, o.err, sizeof o.err);
+    return &o;
+}

@@ -1,0 +1,25 @@
+/* For tests of the base, the configuration and the command line: a scratch directory, and what a process printed. */
+#ifndef HW_TESTS_SUPPORT_FILES_H
+#define HW_TESTS_SUPPORT_FILES_H
+
+#include <stddef.h>
+
+/* A fresh directory for each test (use as checked fixture); all of it goes at the end. */
+void scratch_begin(void);
+void scratch_end(void);
+const char *scratch_path(const char *name); /* valid until the end of the test */
+const char *scratch_write(const char *name, const void *bytes, size_t size); /* returns the path */
+const char *scratch_text(const char *name, const char *text);
+/* The whole file, ended by a 0 byte; NULL where there is none. The caller frees it. */
+char *scratch_read(const char *path, size_t *size);
+
+/* What a call of the program printed. */
+typedef struct outcome {
+    int status;
+    char out[65536], err[16384];
+} outcome;
+/* Runs hw_cli_main on these words (the last is NULL) in a child process with empty standard input. */
+const outcome *run_program(const char *const *words);
+#define RUN(...) run_program((const char *const[]){__VA_ARGS__, NULL})
+
+#endif

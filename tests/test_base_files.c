@@ -1,0 +1,403 @@
+/* Readers of lines, atomic files, maps, directories. */
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <headwise/base.h>
+
+#include "support_files.h"
+
+/* ---- readers ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    size_t size;
+    int count;
+    const char *lines[4];
+    size_t sizes[4];
+} reader_cases[] = {
+#define TEXT(text) text, sizeof text - 1
+    {TEXT(""), 0, {0}, {0}},
+    {TEXT("\n"), 1, {""}, {0}},
+    {TEXT("a"), 1, {"a"}, {1}},
+    {TEXT("a\n"), 1, {"a"}, {1}},
+    {TEXT("a\nb"), 2, {"a", "b"}, {1, 1}},
+    {TEXT("a\n\n\nb\n"), 4, {"a", "", "", "b"}, {1, 0, 0, 1}},
+    {TEXT("a\r\nb\r\r\nc\r"), 3, {"a", "b\r", "c\r"}, {1, 2, 2}},
+    {TEXT("\r\n\r\n"), 2, {"", ""}, {0, 0}},
+    {TEXT("a\rb\n"), 1, {"a\rb"}, {3}},
+    {TEXT("\xEF\xBB\xBF" "a\n\xEF\xBB\xBF" "b\n"), 2, {"a", "\xEF\xBB\xBF" "b"}, {1, 4}},
+    {TEXT("\xEF\xBB\xBF"), 1, {""}, {0}},
+    {TEXT("\xEF\xBB\n"), 1, {"\xEF\xBB"}, {2}},
+    {TEXT("\xEF\xBB\xBF\r\n"), 1, {""}, {0}},
+    {TEXT("a\0b\n\0\n"), 2, {"a\0b", "\0"}, {3, 1}},
+    {TEXT("x\xE2\x80\xA8y\xC2\x85z\fw\v\n"), 1, {"x\xE2\x80\xA8y\xC2\x85z\fw\v"}, {11}},
+    {TEXT("\x1f"), 1, {"\x1f"}, {1}},
+    {TEXT("\x1f\n"), 1, {"\x1f"}, {1}},
+    {TEXT("\xff\xfe\n"), 1, {"\xff\xfe"}, {2}},
+};
+
+static const char *write_gzip(const char *name, const void *bytes, size_t size, const char *mode)
+{
+    const char *path = scratch_path(name);
+    gzFile f = gzopen(path, mode);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(gzwrite(f, bytes, (unsigned)size), (int)size);
+    ck_assert_int_eq(gzclose(f), Z_OK);
+    return path;
+}
+
+static void check_lines(const char *path, int k)
+{
+    hw_error err;
+    hw_reader *reader = hw_reader_open(path, &err);
+    ck_assert_msg(reader, "%s", err.message);
+    char *line;
+    size_t length;
+    for (int i = 0; i < reader_cases[k].count; i++) {
+        ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 1);
+        ck_assert_uint_eq(length, reader_cases[k].sizes[i]);
+        ck_assert_mem_eq(line, reader_cases[k].lines[i], length);
+        ck_assert_int_eq(line[length], 0);
+        ck_assert_int_eq(hw_reader_number(reader), i + 1);
+    }
+    for (int again = 0; again < 2; again++) ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 0);
+    hw_reader_close(reader);
+}
+
+START_TEST(lines)
+{
+    check_lines(scratch_write("plain", reader_cases[_i].text, reader_cases[_i].size), _i);
+    check_lines(write_gzip("packed.gz", reader_cases[_i].text, reader_cases[_i].size, "wb"), _i);
+    check_lines(write_gzip("packed_without_a_name", reader_cases[_i].text, reader_cases[_i].size, "wb"), _i);
+}
+END_TEST
+
+/* Lines of lengths around the buffer's, and one of five million bytes. */
+static size_t length_of(int i) { return i == 40 ? 5000000 : (size_t)(i * 65536 / 20 + i % 5); }
+
+static char *long_lines(size_t *size)
+{
+    *size = 0;
+    for (int i = 0; i < 60; i++) *size += length_of(i) + 1;
+    char *text = malloc(*size), *to = text;
+    for (int i = 0; i < 60; i++) {
+        memset(to, 'a' + i % 26, length_of(i));
+        to += length_of(i);
+        *to++ = '\n';
+    }
+    return text;
+}
+
+static void check_long_lines(const char *path)
+{
+    hw_error err;
+    hw_reader *reader = hw_reader_open(path, &err);
+    ck_assert_msg(reader, "%s", err.message);
+    char *line;
+    size_t length;
+    for (int i = 0; i < 60; i++) {
+        ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 1);
+        ck_assert_uint_eq(length, length_of(i));
+        size_t same = 0;
+        while (line[same] == 'a' + i % 26) same++;
+        ck_assert_uint_eq(same, length);
+    }
+    ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 0);
+    hw_reader_close(reader);
+}
+
+START_TEST(lines_of_any_length)
+{
+    size_t size;
+    char *text = long_lines(&size);
+    check_long_lines(scratch_write("plain", text, size));
+    check_long_lines(write_gzip("packed.gz", text, size, "wb"));
+    write_gzip("members.gz", text, size / 3, "wb");
+    write_gzip("members.gz", text + size / 3, 7, "ab");
+    check_long_lines(write_gzip("members.gz", text + size / 3 + 7, size - size / 3 - 7, "ab"));
+    free(text);
+}
+END_TEST
+
+/* Reads all lines; the message where it ends in an error, or NULL. */
+static const char *read_through(const char *path, int *count)
+{
+    static hw_error err;
+    hw_reader *reader = hw_reader_open(path, &err);
+    *count = 0;
+    if (!reader) return err.message;
+    char *line;
+    size_t length;
+    int status;
+    while ((status = hw_reader_line(reader, &line, &length, &err)) > 0) ++*count;
+    if (status < 0) ck_assert_int_eq(hw_reader_line(reader, &line, &length, NULL), -1);
+    hw_reader_close(reader);
+    return status < 0 ? err.message : NULL;
+}
+
+START_TEST(damaged_gzip)
+{
+    char text[30000];
+    hw_random random = hw_random_new(1, 1);
+    for (size_t i = 0; i < sizeof text; i++) text[i] = i % 100 == 99 ? '\n' : (char)('a' + hw_random_below(&random, 26));
+    const char *path = write_gzip("x.gz", text, sizeof text, "wb");
+    size_t size;
+    char *packed = scratch_read(path, &size);
+    int count;
+    ck_assert_ptr_null(read_through(path, &count));
+    ck_assert_int_eq(count, 300);
+    char expected[256];
+
+    scratch_write("cut.gz", packed, size / 2);
+    snprintf(expected, sizeof expected, "%s: the gzip data ends too early; the file was cut off", scratch_path("cut.gz"));
+    ck_assert_str_eq(read_through(scratch_path("cut.gz"), &count), expected);
+    ck_assert_int_gt(count, 50);
+    ck_assert_int_lt(count, 300);
+
+    scratch_write("no_trailer.gz", packed, size - 4);
+    ck_assert_ptr_nonnull(read_through(scratch_path("no_trailer.gz"), &count));
+
+    packed[size - 6] ^= 1; /* the checksum */
+    scratch_write("sum.gz", packed, size);
+    snprintf(expected, sizeof expected, "%s: the gzip data is corrupt", scratch_path("sum.gz"));
+    ck_assert_str_eq(read_through(scratch_path("sum.gz"), &count), expected);
+    packed[size - 6] ^= 1;
+
+    char *padded = calloc(1, size + 600);
+    memcpy(padded, packed, size);
+    scratch_write("padded.gz", padded, size + 600);
+    ck_assert_ptr_null(read_through(scratch_path("padded.gz"), &count));
+    ck_assert_int_eq(count, 300);
+    padded[size + 100] = 'x';
+    scratch_write("garbage.gz", padded, size + 600);
+    ck_assert_ptr_nonnull(read_through(scratch_path("garbage.gz"), &count));
+    free(padded);
+    free(packed);
+
+    scratch_text("text.gz", "this is text\n");
+    snprintf(expected, sizeof expected, "%s: it is no gzip file, in spite of its name", scratch_path("text.gz"));
+    ck_assert_str_eq(read_through(scratch_path("text.gz"), &count), expected);
+    ck_assert_ptr_nonnull(read_through(scratch_text("empty.gz", ""), &count));
+}
+END_TEST
+
+START_TEST(unreadable)
+{
+    int count;
+    char expected[256];
+    const char *path = scratch_path("missing");
+    snprintf(expected, sizeof expected, "%s: cannot be read: No such file or directory", path);
+    ck_assert_str_eq(read_through(path, &count), expected);
+    path = scratch_path(".");
+    snprintf(expected, sizeof expected, "%s: cannot be read: it is a directory; a text file is needed", path);
+    ck_assert_str_eq(read_through(path, &count), expected);
+}
+END_TEST
+
+START_TEST(pipes_give_lines_as_they_come)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    int saved = dup(STDIN_FILENO);
+    ck_assert_int_ge(dup2(ends[0], STDIN_FILENO), 0);
+    close(ends[0]);
+    hw_error err;
+    hw_reader *reader = hw_reader_open("-", &err);
+    ck_assert_ptr_nonnull(reader);
+    char *line;
+    size_t length;
+    ck_assert(hw_reader_waiting(reader));
+    ck_assert_int_eq(write(ends[1], "a\nb\nc", 5), 5);
+    ck_assert(!hw_reader_waiting(reader));
+    ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 1);
+    ck_assert_str_eq(line, "a");
+    ck_assert(!hw_reader_waiting(reader));
+    ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 1);
+    ck_assert_str_eq(line, "b");
+    ck_assert(hw_reader_waiting(reader)); /* half a line */
+    ck_assert_int_eq(write(ends[1], "d\n", 2), 2);
+    ck_assert(!hw_reader_waiting(reader));
+    ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 1);
+    ck_assert_str_eq(line, "cd");
+    ck_assert(hw_reader_waiting(reader));
+    close(ends[1]);
+    ck_assert(!hw_reader_waiting(reader));
+    ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 0);
+    ck_assert(!hw_reader_waiting(reader));
+    hw_reader_close(reader);
+    ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0); /* standard input stays open */
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+}
+END_TEST
+
+/* ---- atomic files ------------------------------------------------------------------------------------------------ */
+
+static void expect_file(const char *path, const char *text)
+{
+    char *found = scratch_read(path, NULL);
+    ck_assert_ptr_nonnull(found);
+    ck_assert_str_eq(found, text);
+    free(found);
+}
+
+START_TEST(atomic_files_replace)
+{
+    const char *path = scratch_text("file", "old");
+    hw_error err;
+    hw_atomic file;
+    ck_assert(hw_atomic_begin(&file, path, &err));
+    fputs("new", file.stream);
+    fflush(file.stream);
+    expect_file(path, "old");
+    expect_file(scratch_path("file.tmp"), "new");
+    ck_assert(hw_atomic_commit(&file, &err));
+    expect_file(path, "new");
+    ck_assert(!hw_file_exists(scratch_path("file.tmp")));
+
+    ck_assert(hw_atomic_begin(&file, path, &err));
+    fputs("never", file.stream);
+    hw_atomic_abandon(&file);
+    hw_atomic_abandon(&file);
+    expect_file(path, "new");
+    ck_assert(!hw_file_exists(scratch_path("file.tmp")));
+
+    ck_assert_int_eq(chdir(scratch_path(".")), 0);
+    ck_assert(hw_atomic_begin(&file, "without_a_directory", &err));
+    ck_assert(hw_atomic_commit(&file, &err));
+    expect_file("without_a_directory", "");
+    ck_assert_int_eq(chdir("/"), 0);
+}
+END_TEST
+
+static void expect_no_place(const char *path, const char *reason)
+{
+    hw_error err = {""};
+    hw_atomic file;
+    char expected[9000];
+    snprintf(expected, sizeof expected, "%s: cannot be written: %s", path, reason);
+    expected[sizeof err.message - 1] = 0;
+    ck_assert(!hw_atomic_begin(&file, path, &err));
+    if (strlen(expected) < 1000) ck_assert_str_eq(err.message, expected);
+    hw_atomic_abandon(&file);
+}
+
+START_TEST(atomic_files_need_a_place)
+{
+    expect_no_place(scratch_path("."), "it is a directory");
+    expect_no_place(scratch_path("no/such/directory"), "No such file or directory");
+    expect_no_place("/dev/null", "it is not a regular file");
+    expect_no_place("", "an empty name");
+    char longer[5000];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    expect_no_place(longer, "File name too long");
+    expect_no_place(scratch_path("file/below"), "No such file or directory");
+    scratch_text("plain", "x");
+    expect_no_place(scratch_path("plain/below"), "Not a directory");
+}
+END_TEST
+
+/* A limit on the size of files stands for a full disk. */
+START_TEST(atomic_files_report_failed_writes)
+{
+    const char *path = scratch_text("file", "old");
+    struct rlimit limit = {1 << 16, RLIM_INFINITY};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    char expected[256];
+    snprintf(expected, sizeof expected, "%s: cannot be written whole: File too large", path);
+    static const int sizes[] = {(1 << 16) + 1, 1 << 18}; /* found at the last flush, and long before */
+    for (int i = 0; i < 2; i++) {
+        hw_error err;
+        hw_atomic file;
+        ck_assert(hw_atomic_begin(&file, path, &err));
+        for (int k = 0; k < sizes[i]; k++) putc('x', file.stream);
+        ck_assert(!hw_atomic_commit(&file, &err));
+        ck_assert_str_eq(err.message, expected);
+        expect_file(path, "old");
+        ck_assert(!hw_file_exists(scratch_path("file.tmp")));
+    }
+}
+END_TEST
+
+/* ---- maps and directories ---------------------------------------------------------------------------------------- */
+
+START_TEST(maps)
+{
+    hw_map map;
+    hw_error err;
+    ck_assert(hw_map_open(&map, scratch_text("file", "content"), &err));
+    ck_assert_uint_eq(map.size, 7);
+    ck_assert_mem_eq(map.data, "content", 7);
+    hw_map_close(&map);
+    hw_map_close(&map);
+    ck_assert(hw_map_open(&map, scratch_text("empty", ""), &err));
+    ck_assert_ptr_null(map.data);
+    ck_assert_uint_eq(map.size, 0);
+    hw_map_close(&map);
+    ck_assert_int_eq(mkfifo(scratch_path("fifo"), 0600), 0);
+    static const struct {
+        const char *name, *reason;
+    } cases[] = {{"missing", "No such file or directory"},
+                 {".", "it is a directory; a file is needed"},
+                 {"fifo", "it is not a regular file"}};
+    for (int i = 0; i < 3; i++) {
+        char expected[256];
+        snprintf(expected, sizeof expected, "%s: cannot be read: %s", scratch_path(cases[i].name), cases[i].reason);
+        ck_assert(!hw_map_open(&map, scratch_path(cases[i].name), &err));
+        ck_assert_str_eq(err.message, expected);
+        ck_assert_ptr_null(map.data);
+    }
+}
+END_TEST
+
+START_TEST(directories)
+{
+    hw_error err;
+    const char *deep = scratch_path("a/b/c");
+    ck_assert(hw_directory_make(deep, &err));
+    ck_assert(hw_directory_make(deep, &err));
+    ck_assert(hw_directory_make(scratch_path("a//b/d/"), &err));
+    ck_assert(hw_file_exists(deep) && hw_file_exists(scratch_path("a/b/d")));
+    ck_assert(hw_directory_make("/", &err) && hw_directory_make(".", &err));
+    const char *file = scratch_text("a/file", "");
+    char expected[512];
+    ck_assert(!hw_directory_make(file, &err));
+    snprintf(expected, sizeof expected, "%s: the directory cannot be made: a file of that name is in the way", file);
+    ck_assert_str_eq(err.message, expected);
+    ck_assert(!hw_directory_make(scratch_path("a/file/x"), &err));
+    snprintf(expected, sizeof expected, "%s/x: the directory cannot be made: %s: a file of that name is in the way", file,
+             file);
+    ck_assert_str_eq(err.message, expected);
+    ck_assert(!hw_directory_make("", &err));
+}
+END_TEST
+
+Suite *test_base_files(void);
+Suite *test_base_files(void)
+{
+    Suite *suite = suite_create("base: files");
+    TCase *t = tcase_create("files");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, scratch_begin, scratch_end);
+    tcase_add_loop_test(t, lines, 0, sizeof reader_cases / sizeof *reader_cases);
+    tcase_add_test(t, lines_of_any_length);
+    tcase_add_test(t, damaged_gzip);
+    tcase_add_test(t, unreadable);
+    tcase_add_test(t, pipes_give_lines_as_they_come);
+    tcase_add_test(t, atomic_files_replace);
+    tcase_add_test(t, atomic_files_need_a_place);
+    tcase_add_test(t, atomic_files_report_failed_writes);
+    tcase_add_test(t, maps);
+    tcase_add_test(t, directories);
+    suite_add_tcase(suite, t);
+    return suite;
+}
