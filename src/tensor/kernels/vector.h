@@ -1,10 +1,10 @@
 /* A vector of 16 numbers, on which every row kernel stands, and the random bits of dropout.
  *
  * hw_v16 is made of as many parts as the processor path needs: one AVX-512 register, two AVX ones, four of 128 bits;
- * twice as many in the double build. A kernel written with it is one source for all paths and gives the same bits on all
- * of them: each lane is computed by itself with IEEE operations, sums of lanes go through one fixed tree, and the fused
- * multiply-add is exact even where the hardware has none. A part is a vector type of GCC and Clang that fits a register
- * (GCC keeps wider ones in memory), so operators work on parts and functions on hw_v16. */
+ * twice as many in the double build. A kernel written with it is one source for all paths and gives the same bits on
+ * all of them: each lane is computed by itself with IEEE operations, sums of lanes go through one fixed tree, and
+ * the fused multiply-add is exact even where the hardware has none. A part is a vector type of GCC and Clang that
+ * fits a register (GCC keeps wider ones in memory), so operators work on parts and functions on hw_v16. */
 #ifndef HW_TENSOR_VECTOR_H
 #define HW_TENSOR_VECTOR_H
 
@@ -221,35 +221,35 @@ HW_INLINE hw_f32x2 hw_fma_emulated(hw_f32x2 a, hw_f32x2 b, hw_f32x2 c)
 #endif
 
 /* a b + c with one rounding, on every path */
-HW_INLINE hw_v16 hw_v16_fma(hw_v16 a, hw_v16 b, hw_v16 c)
+HW_INLINE hw_part hw_part_fma(hw_part a, hw_part b, hw_part c)
 {
 #if defined HW_FMA_SCALAR
-    hw_real p[HW_LANES], q[HW_LANES], r[HW_LANES];
-    hw_v16_store(p, a);
-    hw_v16_store(q, b);
-    hw_v16_store(r, c);
-    for (int l = 0; l < HW_LANES; l++) r[l] = HW_FMA_SCALAR(p[l], q[l], r[l]);
-    return hw_v16_load(r);
-#else
-    hw_v16 y;
-    HW_EACH_PART(i) {
-#if defined HW_PATH_AVX512 && defined HW_REAL_DOUBLE
-        y.part[i] = (hw_part)_mm512_fmadd_pd((__m512d)a.part[i], (__m512d)b.part[i], (__m512d)c.part[i]);
+    hw_real p[HW_PART_LANES], q[HW_PART_LANES], r[HW_PART_LANES];
+    memcpy(p, &a, sizeof p);
+    memcpy(q, &b, sizeof q);
+    memcpy(r, &c, sizeof r);
+    for (int l = 0; l < HW_PART_LANES; l++) r[l] = HW_FMA_SCALAR(p[l], q[l], r[l]);
+    return *(const hw_part_memory *)r;
+#elif defined HW_PATH_AVX512 && defined HW_REAL_DOUBLE
+    return (hw_part)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 #elif defined HW_PATH_AVX512
-        y.part[i] = (hw_part)_mm512_fmadd_ps((__m512)a.part[i], (__m512)b.part[i], (__m512)c.part[i]);
+    return (hw_part)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif defined HW_PATH_AVX2 && defined HW_REAL_DOUBLE
-        y.part[i] = (hw_part)_mm256_fmadd_pd((__m256d)a.part[i], (__m256d)b.part[i], (__m256d)c.part[i]);
+    return (hw_part)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 #elif defined HW_PATH_AVX2
-        y.part[i] = (hw_part)_mm256_fmadd_ps((__m256)a.part[i], (__m256)b.part[i], (__m256)c.part[i]);
+    return (hw_part)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #else
-        hw_part p = a.part[i], q = b.part[i], r = c.part[i];
-        hw_f32x2 low = hw_fma_emulated((hw_f32x2){p[0], p[1]}, (hw_f32x2){q[0], q[1]}, (hw_f32x2){r[0], r[1]});
-        hw_f32x2 high = hw_fma_emulated((hw_f32x2){p[2], p[3]}, (hw_f32x2){q[2], q[3]}, (hw_f32x2){r[2], r[3]});
-        y.part[i] = (hw_part){low[0], low[1], high[0], high[1]};
+    hw_f32x2 low = hw_fma_emulated((hw_f32x2){a[0], a[1]}, (hw_f32x2){b[0], b[1]}, (hw_f32x2){c[0], c[1]});
+    hw_f32x2 high = hw_fma_emulated((hw_f32x2){a[2], a[3]}, (hw_f32x2){b[2], b[3]}, (hw_f32x2){c[2], c[3]});
+    return (hw_part){low[0], low[1], high[0], high[1]};
 #endif
-    }
+}
+
+HW_INLINE hw_v16 hw_v16_fma(hw_v16 a, hw_v16 b, hw_v16 c)
+{
+    hw_v16 y;
+    HW_EACH_PART(i) y.part[i] = hw_part_fma(a.part[i], b.part[i], c.part[i]);
     return y;
-#endif
 }
 
 /* ---- across lanes ------------------------------------------------------------------------------------------------ */
@@ -331,8 +331,8 @@ HW_INLINE hw_real hw_v16_reduce_max(hw_v16 a)
 
 /* ---- exp --------------------------------------------------------------------------------------------------------- */
 
-/* e^x, off by less than one unit in the last place: x = k ln 2 + r with |r| <= ln 2 / 2, a minimax polynomial for e^r, and
- * 2^k put on in a way that rounds once, so that results fade through subnormal numbers to 0. NaN stays NaN. */
+/* e^x, off by less than one unit in the last place: x = k ln 2 + r with |r| <= ln 2 / 2, a minimax polynomial for
+ * e^r, and 2^k put on in a way that rounds once, so that results fade through subnormal numbers to 0. NaN stays NaN. */
 HW_INLINE hw_v16 hw_v16_exp(hw_v16 x)
 {
 #ifdef HW_REAL_DOUBLE
@@ -383,8 +383,9 @@ HW_INLINE hw_part_u64 hw_multiply_u32(hw_part_u64 a, hw_part_u64 b)
 
 enum { HW_DROPOUT_GROUP = 128, HW_WORD_PARTS = HW_LANES * 4 / HW_PART_BYTES };
 
-/* Philox4x32-10 (see hw_philox) for 16 counters {low, high half of group * 16 + lane, step, site}, into out[word][lane].
- * Even and odd lanes are computed apart, 64 bits each; what stands in the upper halves does not matter. */
+/* Philox4x32-10 (see hw_philox) for 16 counters {low, high half of group * 16 + lane, step, site}, into
+ * out[word][lane]. Even and odd lanes are computed apart, 64 bits each; what stands in the upper halves does not
+ * matter. */
 HW_INLINE void hw_dropout_words(const hw_dropout *d, uint64_t group, hw_part_u32 out[4][HW_WORD_PARTS])
 {
     const uint64_t start = group * HW_LANES; /* its low 4 bits are 0, so that adding the lane carries nothing */
@@ -418,9 +419,9 @@ HW_INLINE void hw_dropout_words(const hw_dropout *d, uint64_t group, hw_part_u32
             out[w][i] = (hw_part_u32)((c[w][i][0] & 0xffffffffu) | (c[w][i][1] << 32));
 }
 
-/* The multipliers (scale or 0) of the elements group * 128 .. group * 128 + 127, 16 a vector. Element e of a site's flat
- * array is in group e / 128, vector e % 128 / 16, lane e % 16; vectors 2 w and 2 w + 1 are the low and high halves of
- * word w. */
+/* The multipliers (scale or 0) of the elements group * 128 .. group * 128 + 127, 16 a vector. Element e of a site's
+ * flat array is in group e / 128, vector e % 128 / 16, lane e % 16; vectors 2 w and 2 w + 1 are the low and high
+ * halves of word w. */
 HW_INLINE void hw_dropout_mask(const hw_dropout *d, uint64_t group, hw_v16 out[8])
 {
     hw_part_u32 words[4][HW_WORD_PARTS];
