@@ -1,0 +1,126 @@
+/* Layer 8, decode: a network run over many sentences, by teacher forcing or by search, and lines of text translated.
+ *
+ * Sentences are cut into batches that are spread over the threads. Rows of a batch never mix, so what comes out for a sentence
+ * is the same to the bit whatever it was batched with, in whatever order and on however many threads. Search keeps keys and
+ * values of what was decoded (a step runs one row a hypothesis), and one search serves greedy and beam decoding: a beam of 1 is
+ * greedy. */
+#ifndef HEADWISE_DECODE_H
+#define HEADWISE_DECODE_H
+
+#include <headwise/bundle.h>
+
+/* ---- running a network ------------------------------------------------------------------------------------------- */
+
+/* A network with the memory that each thread needs to run it, which is kept from call to call. The network may be in training: it is
+ * only read, and must not change during a call. Serves one caller at a time. */
+typedef struct hw_runner hw_runner;
+hw_runner *hw_runner_new(const hw_transformer *network); /* the caller frees it; the network outlives it */
+void hw_runner_free(hw_runner *r);                       /* NULL is fine */
+/* All that follows runs with heads changed like this ([attentions of the network], outlives the runner); NULL: as they are. */
+void hw_runner_settings(hw_runner *r, const hw_head_setting *settings);
+
+/* ---- given translations ------------------------------------------------------------------------------------------ */
+
+/* A batch of pairs that was run with the target fed (teacher forcing). Everything is gone when the visitor returns. */
+typedef struct hw_visit {
+    hw_tape *tape;
+    const hw_batch *batch;         /* its lines are the pairs' places in the caller's arrays, from 0 */
+    const hw_recorded *attentions; /* [attentions of the network]; NULL unless something is recorded */
+    hw_tensor *loss;               /* label-smoothed cross-entropy summed over the batch's target rows */
+    hw_loss_count count;
+    const hw_real *nll;            /* [target rows] -log p */
+} hw_visit;
+
+typedef struct hw_visit_options {
+    hw_mode mode;               /* HW_INFERENCE, or HW_GRADIENTS for visitors that call hw_backward */
+    bool heads, weights, gates; /* what is recorded of each attention (heads' outputs: always where anything is) */
+    double smoothing;
+} hw_visit_options;
+
+/* Runs all pairs, special tokens not included, in batches of neighbours that depend on their lengths alone, and calls
+ * visit(i, ...) once for the i-th batch, from several threads at a time. Returns the number of batches. */
+int hw_visit_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, const hw_visit_options *options,
+                   void (*visit)(int i, const hw_visit *visit, void *argument), void *argument);
+
+/* -log p of every target token and </s>, pair after pair, into nll [sum of lengths + 1], which may be NULL. Returns the sums, added up
+ * in the order of the pairs. */
+hw_loss_count hw_score_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, double smoothing,
+                             hw_real *nll);
+/* The sums over a corpus' first `most` pairs (0: all). */
+hw_loss_count hw_score_corpus(hw_runner *r, const hw_corpus *corpus, int64_t most, double smoothing);
+
+/* What one attention did with one pair: row t of the decoder was fed token t of <s> w1 .. wm and predicts the next. */
+typedef struct hw_attention_map {
+    const char *name;      /* "encoder.0.self" */
+    int64_t heads, queries, keys;
+    const int *head_names; /* [heads] the numbers of the heads; pruned ones are missing */
+    hw_real *weights;      /* [heads][queries][keys] */
+} hw_attention_map;
+
+typedef struct hw_examined {
+    int64_t rows;        /* m + 1 */
+    hw_real *log_probs;  /* [rows] of w1 .. wm </s> */
+    int attentions;
+    hw_attention_map *attention; /* [attentions] as the network counts them */
+} hw_examined;
+
+/* Log-probabilities and every head's attention for each of the pairs -> [count], in the arena. */
+hw_examined *hw_examine(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, hw_arena *arena);
+
+/* ---- search ------------------------------------------------------------------------------------------------------ */
+
+typedef struct hw_search_options {
+    int64_t beam;            /* hypotheses kept at each step; 1: greedy */
+    int64_t n_best;          /* how many are wanted, at most beam */
+    int64_t max_length;      /* tokens of a translation at most, </s> not counted; 0: twice the source's and 20 more */
+    double length_penalty;   /* alpha; 0: hypotheses are compared by log-probability alone */
+    int64_t batch_sentences; /* sentences decoded together at most; no result depends on it */
+} hw_search_options;
+
+/* Those of a configuration's section `decoding`. */
+hw_search_options hw_search_options_of(const hw_config *config);
+/* Fails where options cannot work, or not together. */
+bool hw_search_options_check(const hw_search_options *o, hw_error *err);
+
+typedef struct hw_hypothesis {
+    int64_t length;           /* tokens, </s> not counted */
+    const int32_t *ids;       /* [length] */
+    const hw_real *log_probs; /* [length + 1] natural log, of each token and of </s> */
+    double log_prob;          /* their sum */
+    double score;             /* log_prob / ((5 + length + 1) / 6) ^ alpha: what hypotheses are ordered by (Wu et al. 2016) */
+    bool cut;                 /* it was ended at the maximum length */
+} hw_hypothesis;
+
+typedef struct hw_hypotheses {
+    int64_t count; /* at most n_best: fewer where there are no more, 0 where the network's numbers are not finite */
+    const hw_hypothesis *items; /* the best first */
+} hw_hypotheses;
+
+/* Decodes the sources (special tokens not included) -> [count], valid until the next call for this runner. Among equal hypotheses
+ * the one from the better row goes first, then the lower id. <s> is never chosen. */
+const hw_hypotheses *hw_search(hw_runner *r, const hw_search_options *options, int64_t count, const hw_ids *sources);
+
+/* ---- lines of text ----------------------------------------------------------------------------------------------- */
+
+/* The ids of tokens, in the arena. */
+hw_ids hw_token_ids(const hw_tokens *tokens, hw_arena *arena);
+
+typedef struct hw_translation {
+    hw_ids source;                   /* its tokens' ids, */
+    const hw_token *source_tokens;   /* and their text: [source.count] */
+    int64_t count;                   /* translations, the best first; 0 where there is none */
+    const char *const *texts;        /* [count] each ended by a 0 byte */
+    const hw_hypothesis *hypotheses; /* [count]; NULL for a blank line, whose one translation is empty */
+} hw_translation;
+
+/* Translates lines with a bundle. Serves one caller at a time. */
+typedef struct hw_translator hw_translator;
+hw_translator *hw_translator_new(const hw_bundle *bundle, const hw_search_options *options); /* both outlive it */
+void hw_translator_free(hw_translator *t);                                                  /* NULL is fine */
+hw_runner *hw_translator_runner(hw_translator *t);
+
+/* Lines without their \n, valid UTF-8 -> [count] translations in the order of the lines, valid until the next call and as long as
+ * the lines are. bytes NULL: they end at their 0 bytes. */
+const hw_translation *hw_translate_lines(hw_translator *t, int64_t count, const char *const *lines, const size_t *bytes);
+
+#endif

@@ -1,0 +1,231 @@
+/* Runners: a network and what each thread needs to run it; and pairs of sentences run with the target fed (teacher forcing).
+ *
+ * A thread makes its tape and arenas when it first takes part, and they stay, so that in a steady state nothing is allocated.
+ * Batches of pairs are cut by lengths alone, small enough for activations to stay in cache, and every sum is taken in the order
+ * of the pairs, so that no figure depends on threads. */
+#include "decode/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hw_runner {
+    const hw_transformer *network;
+    const hw_head_setting *settings;
+    hw_worker workers[HW_MOST_THREADS];
+};
+
+hw_runner *hw_runner_new(const hw_transformer *network)
+{
+    hw_runner *r = calloc(1, sizeof *r);
+    HW_CHECK(r, "no memory for a runner");
+    r->network = network;
+    return r;
+}
+
+void hw_runner_free(hw_runner *r)
+{
+    if (!r) return;
+    for (int i = 0; i < HW_MOST_THREADS; i++) {
+        hw_tape_free(r->workers[i].tape);
+        hw_arena_free(r->workers[i].batch);
+        hw_arena_free(r->workers[i].results);
+    }
+    free(r);
+}
+
+void hw_runner_settings(hw_runner *r, const hw_head_setting *settings) { r->settings = settings; }
+const hw_transformer *hw_runner_network(const hw_runner *r) { return r->network; }
+const hw_head_setting *hw_runner_head_settings(const hw_runner *r) { return r->settings; }
+
+hw_worker *hw_runner_worker(hw_runner *r)
+{
+    hw_worker *w = &r->workers[hw_thread_index()];
+    if (!w->tape) *w = (hw_worker){hw_tape_new(), hw_arena_new(0), hw_arena_new(0)};
+    hw_arena_reset(w->batch);
+    return w;
+}
+
+hw_arena *hw_runner_begin_results(hw_runner *r)
+{
+    for (int i = 0; i < HW_MOST_THREADS; i++)
+        if (r->workers[i].results) hw_arena_reset(r->workers[i].results);
+    return hw_runner_worker(r)->results;
+}
+
+/* ---- batches of pairs -------------------------------------------------------------------------------------------- */
+
+enum { BATCH_ROWS = 512 }; /* of a side; a longer sentence goes alone */
+
+typedef struct cut {
+    int64_t count;
+    const hw_ids *sources, *targets;
+    int batches;
+    int64_t *first; /* [batches + 1] */
+} cut;
+
+/* The pairs in batches of neighbours. */
+static cut cut_pairs(hw_arena *arena, int64_t count, const hw_ids *sources, const hw_ids *targets)
+{
+    cut c = {.count = count, .sources = sources, .targets = targets};
+    c.first = hw_arena_alloc(arena, ((size_t)count + 1) * sizeof *c.first);
+    int64_t source = 0, target = 0;
+    for (int64_t i = 0; i < count; i++) {
+        source += sources[i].count + 1;
+        target += targets[i].count + 1;
+        if (i && source <= BATCH_ROWS && target <= BATCH_ROWS) continue;
+        c.first[c.batches++] = i;
+        source = sources[i].count + 1;
+        target = targets[i].count + 1;
+    }
+    c.first[c.batches] = count;
+    return c;
+}
+
+typedef struct tour {
+    hw_runner *runner;
+    const cut *cut;
+    const hw_visit_options *options;
+    void (*visit)(int i, const hw_visit *visit, void *argument);
+    void *argument;
+} tour;
+
+static hw_batch *batch_of(hw_arena *arena, const cut *c, int i)
+{
+    int64_t first = c->first[i], count = c->first[i + 1] - first;
+    int64_t *places = hw_arena_alloc(arena, (size_t)count * sizeof *places);
+    for (int64_t k = 0; k < count; k++) places[k] = first + k;
+    return hw_batch_new(arena, count, c->sources + first, c->targets + first, places);
+}
+
+static void visit_batch(int i, void *argument)
+{
+    const tour *t = argument;
+    const hw_transformer *m = t->runner->network;
+    hw_worker *w = hw_runner_worker(t->runner);
+    const hw_batch *b = batch_of(w->batch, t->cut, i);
+    bool record = t->options->heads || t->options->weights || t->options->gates;
+    hw_recorder recorder = {.weights = t->options->weights, .gates = t->options->gates};
+    if (record) recorder.entries = hw_arena_calloc(w->batch, (size_t)m->attentions, sizeof *recorder.entries);
+    hw_real *nll = hw_arena_alloc(w->batch, (size_t)b->target_rows * sizeof *nll);
+    hw_visit v = {.tape = w->tape, .batch = b, .attentions = recorder.entries, .nll = nll};
+
+    hw_tape_reset(w->tape, t->options->mode);
+    hw_pass pass = {w->tape, record ? &recorder : NULL, t->runner->settings};
+    hw_token_rows source = {.rows = b->source_rows, .ids = b->source_ids, .segments = b->source};
+    hw_token_rows target = {.rows = b->target_rows, .ids = b->target_in, .segments = b->target};
+    v.loss = hw_transformer_loss(&pass, m, &source, &target, b->target_out, (hw_real)t->options->smoothing, 1, &v.count, nll);
+    t->visit(i, &v, t->argument);
+}
+
+int hw_visit_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, const hw_visit_options *options,
+                   void (*visit)(int i, const hw_visit *visit, void *argument), void *argument)
+{
+    hw_arena *arena = hw_arena_new(0);
+    cut c = cut_pairs(arena, count, sources, targets);
+    hw_parallel(c.batches, visit_batch, &(tour){r, &c, options, visit, argument});
+    hw_arena_free(arena);
+    return c.batches;
+}
+
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
+
+typedef struct scores {
+    hw_loss_count *counts; /* of each batch */
+    const int64_t *offsets;  /* of each pair's first row in nll */
+    hw_real *nll;
+} scores;
+
+static void keep_scores(int i, const hw_visit *v, void *argument)
+{
+    const scores *s = argument;
+    s->counts[i] = v->count;
+    memcpy(s->nll + s->offsets[v->batch->lines[0]], v->nll, (size_t)v->batch->target_rows * sizeof *v->nll);
+}
+
+hw_loss_count hw_score_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, double smoothing,
+                             hw_real *nll)
+{
+    hw_arena *arena = hw_arena_new(0);
+    cut c = cut_pairs(arena, count, sources, targets);
+    int64_t *offsets = hw_arena_alloc(arena, ((size_t)count + 1) * sizeof *offsets);
+    offsets[0] = 0;
+    for (int64_t i = 0; i < count; i++) offsets[i + 1] = offsets[i] + targets[i].count + 1;
+    scores s = {hw_arena_calloc(arena, (size_t)c.batches, sizeof *s.counts), offsets, nll};
+    if (!nll) s.nll = hw_arena_alloc(arena, (size_t)offsets[count] * sizeof *s.nll);
+
+    hw_parallel(c.batches, visit_batch, &(tour){r, &c, &(hw_visit_options){.smoothing = smoothing}, keep_scores, &s});
+    hw_loss_count sum = {.tokens = offsets[count]};
+    for (int i = 0; i < c.batches; i++) {
+        sum.loss += s.counts[i].loss;
+        sum.correct += s.counts[i].correct;
+    }
+    for (int64_t t = 0; t < sum.tokens; t++) sum.nll += (double)s.nll[t];
+    hw_arena_free(arena);
+    return sum;
+}
+
+hw_loss_count hw_score_corpus(hw_runner *r, const hw_corpus *corpus, int64_t most, double smoothing)
+{
+    int64_t count = hw_corpus_count(corpus)->pairs;
+    if (most && most < count) count = most;
+    hw_arena *arena = hw_arena_new(0);
+    hw_ids *sources = hw_arena_alloc(arena, (size_t)count * sizeof *sources);
+    hw_ids *targets = hw_arena_alloc(arena, (size_t)count * sizeof *targets);
+    for (int64_t i = 0; i < count; i++) {
+        sources[i] = hw_corpus_source(corpus, i);
+        targets[i] = hw_corpus_target(corpus, i);
+    }
+    hw_loss_count sum = hw_score_pairs(r, count, sources, targets, smoothing, NULL);
+    hw_arena_free(arena);
+    return sum;
+}
+
+/* ---- looking inside ---------------------------------------------------------------------------------------------- */
+
+typedef struct examination {
+    const hw_transformer *network;
+    hw_examined *results;
+} examination;
+
+static void keep_examined(int i, const hw_visit *v, void *argument)
+{
+    (void)i;
+    const examination *e = argument;
+    for (int a = 0; a < e->network->attentions; a++) {
+        const hw_real *weights = v->attentions[a].weights->data;
+        for (int64_t b = 0; b < v->batch->sentences; b++) {
+            const hw_attention_map *map = &e->results[v->batch->lines[b]].attention[a];
+            size_t size = (size_t)(map->heads * map->queries * map->keys);
+            memcpy(map->weights, weights, size * sizeof *weights);
+            weights += size;
+        }
+    }
+    for (int64_t b = 0; b < v->batch->sentences; b++) {
+        const hw_examined *x = &e->results[v->batch->lines[b]];
+        for (int64_t t = 0; t < x->rows; t++) x->log_probs[t] = -v->nll[v->batch->target.start[b] + t];
+    }
+}
+
+static void prepare(const hw_transformer *m, hw_examined *x, hw_ids source, hw_ids target, hw_arena *arena)
+{
+    hw_attention_map *maps = hw_arena_calloc(arena, (size_t)m->attentions, sizeof *maps);
+    int64_t n = source.count + 1, rows = target.count + 1;
+    *x = (hw_examined){rows, hw_arena_alloc(arena, (size_t)rows * sizeof(hw_real)), m->attentions, maps};
+    for (int a = 0; a < m->attentions; a++) {
+        const hw_attention_layer *layer = hw_transformer_attention(m, a);
+        bool encoder = a < m->options.encoder_layers;
+        bool cross = !encoder && layer == &m->decoder[(a - m->options.encoder_layers) / 2].cross;
+        maps[a] = (hw_attention_map){.name = layer->name, .heads = layer->heads, .queries = encoder ? n : rows,
+                                     .keys = encoder || cross ? n : rows, .head_names = layer->head_names};
+        maps[a].weights = hw_arena_alloc(arena, (size_t)(maps[a].heads * maps[a].queries * maps[a].keys) * sizeof(hw_real));
+    }
+}
+
+hw_examined *hw_examine(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, hw_arena *arena)
+{
+    hw_examined *results = hw_arena_calloc(arena, (size_t)count, sizeof *results);
+    for (int64_t i = 0; i < count; i++) prepare(r->network, &results[i], sources[i], targets[i], arena);
+    hw_visit_pairs(r, count, sources, targets, &(hw_visit_options){.weights = true}, keep_examined,
+                   &(examination){r->network, results});
+    return results;
+}
