@@ -75,12 +75,10 @@ static void redirect(int fd, const char *path, int flags)
     close(opened);
 }
 
-const outcome *run_program(const char *const *words)
+const outcome *run_captured(int (*function)(void *argument), void *argument)
 {
     static outcome o;
     const char *out = scratch_path("stdout"), *err = scratch_path("stderr");
-    int count = 0;
-    while (words[count]) count++;
     fflush(NULL);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
@@ -88,13 +86,23 @@ const outcome *run_program(const char *const *words)
         redirect(0, "/dev/null", O_RDONLY);
         redirect(1, out, O_WRONLY | O_CREAT | O_TRUNC);
         redirect(2, err, O_WRONLY | O_CREAT | O_TRUNC);
-        _exit(hw_cli_main(count, (char **)(uintptr_t)words));
+        exit(function(argument));
     }
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_msg(WIFEXITED(status), "headwise %s died of signal %d", count > 1 ? words[1] : "", WTERMSIG(status));
-    o.status = WEXITSTATUS(status);
     read_back(out, o.out, sizeof o.out);
     read_back(err, o.err, sizeof o.err);
+    ck_assert_msg(WIFEXITED(status), "it died of signal %d, having said: %s", WTERMSIG(status), o.err);
+    o.status = WEXITSTATUS(status);
     return &o;
 }
+
+static int call_main(void *words)
+{
+    char **argv = words;
+    int argc = 0;
+    while (argv[argc]) argc++;
+    return hw_cli_main(argc, argv);
+}
+
+const outcome *run_program(const char *const *words) { return run_captured(call_main, (void *)(uintptr_t)words); }

@@ -18,7 +18,9 @@ typedef struct outcome {
     int status;
     char out[65536], err[16384];
 } outcome;
-/* Runs hw_cli_main on these words (the last is NULL) in a child process with empty standard input. */
+/* Runs function(argument), whose result is the exit status, in a child process with empty standard input. */
+const outcome *run_captured(int (*function)(void *argument), void *argument);
+/* Runs hw_cli_main on these words (the last is NULL) likewise. */
 const outcome *run_program(const char *const *words);
 #define RUN(...) run_program((const char *const[]){__VA_ARGS__, NULL})
 

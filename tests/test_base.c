@@ -66,8 +66,8 @@ START_TEST(nearest_names)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *nearest = hw_nearest(cases[i].word, 5, name_at, names);
-        ck_assert_msg(cases[i].nearest ? nearest && !strcmp(nearest, cases[i].nearest) : !nearest, "%s: %s", cases[i].word,
-                      nearest ? nearest : "none");
+        ck_assert_msg(cases[i].nearest ? nearest && !strcmp(nearest, cases[i].nearest) : !nearest, "%s: %s",
+                      cases[i].word, nearest ? nearest : "none");
     }
     ck_assert_ptr_null(hw_nearest("train", 0, name_at, names));
     char longer[200];
@@ -174,7 +174,8 @@ START_TEST(huge_blocks_are_refused)
 {
     static const struct {
         size_t count, size;
-    } cases[] = {{SIZE_MAX, 1}, {SIZE_MAX / 2, 1}, {SIZE_MAX - 63, 1}, {(size_t)1 << 33, (size_t)1 << 33}, {SIZE_MAX, SIZE_MAX}};
+    } cases[] = {
+        {SIZE_MAX, 1}, {SIZE_MAX / 2, 1}, {SIZE_MAX - 63, 1}, {(size_t)1 << 33, (size_t)1 << 33}, {SIZE_MAX, SIZE_MAX}};
     hw_arena *arena = hw_arena_new(0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hw_error err = {""};

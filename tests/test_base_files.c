@@ -146,7 +146,8 @@ START_TEST(damaged_gzip)
 {
     char text[30000];
     hw_random random = hw_random_new(1, 1);
-    for (size_t i = 0; i < sizeof text; i++) text[i] = i % 100 == 99 ? '\n' : (char)('a' + hw_random_below(&random, 26));
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = i % 100 == 99 ? '\n' : (char)('a' + hw_random_below(&random, 26));
     const char *path = write_gzip("x.gz", text, sizeof text, "wb");
     size_t size;
     char *packed = scratch_read(path, &size);
@@ -156,7 +157,8 @@ START_TEST(damaged_gzip)
     char expected[256];
 
     scratch_write("cut.gz", packed, size / 2);
-    snprintf(expected, sizeof expected, "%s: the gzip data ends too early; the file was cut off", scratch_path("cut.gz"));
+    snprintf(expected, sizeof expected, "%s: the gzip data ends too early; the file was cut off",
+             scratch_path("cut.gz"));
     ck_assert_str_eq(read_through(scratch_path("cut.gz"), &count), expected);
     ck_assert_int_gt(count, 50);
     ck_assert_int_lt(count, 300);
@@ -374,8 +376,8 @@ START_TEST(directories)
     snprintf(expected, sizeof expected, "%s: the directory cannot be made: a file of that name is in the way", file);
     ck_assert_str_eq(err.message, expected);
     ck_assert(!hw_directory_make(scratch_path("a/file/x"), &err));
-    snprintf(expected, sizeof expected, "%s/x: the directory cannot be made: %s: a file of that name is in the way", file,
-             file);
+    snprintf(expected, sizeof expected, "%s/x: the directory cannot be made: %s: a file of that name is in the way",
+             file, file);
     ck_assert_str_eq(err.message, expected);
     ck_assert(!hw_directory_make("", &err));
 }

@@ -79,8 +79,9 @@ END_TEST
 static const struct {
     const char *text, *message;
 } bad_yaml[] = {
-    {"a: 1\n\tb: 2", "x.yaml:2:1: found a tab character that violates indentation while scanning a plain scalar; YAML is "
-                     "indented by spaces, not tabs"},
+    {"a: 1\n\tb: 2",
+     "x.yaml:2:1: found a tab character that violates indentation while scanning a plain scalar; YAML is "
+     "indented by spaces, not tabs"},
     {"a: &x 1", "x.yaml:1:4: anchors (&name) are not used here; write the value out"},
     {"a: *x", "x.yaml:1:4: aliases (*name) are not used here; write the value out"},
     {"a: !!str 1", "x.yaml:1:4: tags (!name) are not used here"},
@@ -141,7 +142,8 @@ static const struct {
     {"+3", 'i', 0, 3, NULL, 3, NULL},
     {"007", 'i', 0, 100, NULL, 7, NULL},
     {"9223372036854775807", 'i', 0, INFINITY, NULL, 0x1p63, NULL},
-    {"9223372036854775808", 'i', 0, INFINITY, "x:1:1: k: 9223372036854775808 is too large; it must be at most 9223372036854775807", 0, NULL},
+    {"9223372036854775808", 'i', 0, INFINITY,
+     "x:1:1: k: 9223372036854775808 is too large; it must be at most 9223372036854775807", 0, NULL},
     {"0", 'i', 1, 100, "x:1:1: k: 0 is out of range; it goes from 1 to 100", 0, NULL},
     {"0", 'i', 1, INFINITY, "x:1:1: k: 0 is too small; it must be at least 1", 0, NULL},
     {"1.5", 'i', 0, 100, "x:1:1: k: expected a whole number, found 1.5", 0, NULL},
@@ -179,7 +181,8 @@ static const struct {
     {"[a]", 's', 0, 0, "x:1:1: k: expected a text, found a list", 0, NULL},
     {"---\n", 's', 0, 0, "x:2:1: k: expected a text (\"\" if it is to be empty), found nothing", 0, NULL},
     {"1234567890123456789012345678901234567890123456789012345678901234567890", 'b', 0, 0,
-     "x:1:1: k: expected true or false, found 123456789012345678901234567890123456789012345678901234567890...", 0, NULL},
+     "x:1:1: k: expected true or false, found 123456789012345678901234567890123456789012345678901234567890...", 0,
+     NULL},
 };
 
 START_TEST(scalar)
@@ -294,7 +297,8 @@ static const struct {
     {"training: {clip_norm: -1}", NULL, "c.yaml:1:23: training.clip_norm: -1 is too small; it must be at least 0"},
     {"training: {max_steps: 0}", NULL, "c.yaml:1:23: training.max_steps: 0 is too small; it must be at least 1"},
     {"training: {batch_tokens: 100, batch_sentences: 4}", NULL,
-     "c.yaml:1:48: training.batch_sentences: training.batch_tokens is given too; a batch is counted in one of the two, set "
+     "c.yaml:1:48: training.batch_sentences: training.batch_tokens is given too; a batch is counted in one of the two, "
+     "set "
      "the other to 0"},
     {"training: {batch_tokens: 0}", NULL,
      "c.yaml:1:26: training.batch_tokens: it is 0, and so is training.batch_sentences; one must be given"},
@@ -313,7 +317,8 @@ START_TEST(bad_config)
 {
     hw_error err = {""};
     hw_config *c = hw_config_parse(arena, "c.yaml", bad_configs[_i].text, strlen(bad_configs[_i].text), &err);
-    bool ok = c && (!bad_configs[_i].set || hw_config_set(c, bad_configs[_i].set, &err)) && hw_config_check(c, NULL, &err);
+    bool ok =
+        c && (!bad_configs[_i].set || hw_config_set(c, bad_configs[_i].set, &err)) && hw_config_check(c, NULL, &err);
     ck_assert(!ok);
     ck_assert_str_eq(err.message, bad_configs[_i].message);
 }
@@ -335,10 +340,11 @@ static void check(hw_config *c, hw_names *warnings)
 
 START_TEST(values_arrive)
 {
-    hw_config *c = config_of("model:\n  width: 64\n  heads: 4\n  activation: swish\n  norm: pre\n  tied_embeddings: all\n"
-                             "  removed_heads: [encoder.0.self.3, \"decoder.5.cross.0\"]\n"
-                             "data:\ndata.dir: a b\ntext:\n  joiner: '@@ '\n  shared_vocabulary: true\n"
-                             "training:\n  learning_rate: 5e-3\n  schedule: cosine\n  seed: 9007199254740993\n");
+    hw_config *c =
+        config_of("model:\n  width: 64\n  heads: 4\n  activation: swish\n  norm: pre\n  tied_embeddings: all\n"
+                  "  removed_heads: [encoder.0.self.3, \"decoder.5.cross.0\"]\n"
+                  "data:\ndata.dir: a b\ntext:\n  joiner: '@@ '\n  shared_vocabulary: true\n"
+                  "training:\n  learning_rate: 5e-3\n  schedule: cosine\n  seed: 9007199254740993\n");
     check(c, NULL);
     ck_assert(c->model.width == 64 && c->model.heads == 4 && c->model.encoder_layers == 6);
     ck_assert(c->model.activation == HW_CONFIG_SWISH && c->model.norm == HW_NORM_PRE);
@@ -402,12 +408,14 @@ START_TEST(warnings_are_collected)
     ck_assert_int_eq(warnings.count, 0);
     check(config_of("training:\n  max_steps: 100\n"), &warnings);
     ck_assert_int_eq(warnings.count, 1);
-    ck_assert_str_eq(warnings.items[0], "c.yaml:2:14: training.max_steps: 100 steps are fewer than training.warmup_steps "
-                                        "4000, so the learning rate never reaches training.learning_rate");
+    ck_assert_str_eq(warnings.items[0],
+                     "c.yaml:2:14: training.max_steps: 100 steps are fewer than training.warmup_steps "
+                     "4000, so the learning rate never reaches training.learning_rate");
     check(config_of("training:\n  schedule: noam\n"), &warnings);
     ck_assert_int_eq(warnings.count, 2);
-    ck_assert_str_eq(warnings.items[1], "c.yaml: training.learning_rate: with schedule noam it is a factor of about 1, not a "
-                                        "rate; 0.001 will hardly train");
+    ck_assert_str_eq(warnings.items[1],
+                     "c.yaml: training.learning_rate: with schedule noam it is a factor of about 1, not a "
+                     "rate; 0.001 will hardly train");
     check(config_of("training: {max_steps: 4000}"), NULL);
 }
 END_TEST
@@ -429,11 +437,12 @@ START_TEST(saved_files_read_back)
 {
     static const char *const texts[] = {
         "", " ", "@@ ", "\"", "\\", "a\"b\\c", "'", "# no comment", "true", "null", "~", "1e5", "- x", "a: b", "{a}",
-        "line\nbreak", "tab\tand\rreturn", "\x01\x1f\x7f", "\xc2\x85\xc2\xa0", "\xe2\x80\xa8\xe2\x80\xa9", "\xef\xbb\xbf",
-        "\xef\xbf\xbe\xef\xbf\xbf", "\xf0\x9f\x98\x80", "\xc3\xa9t\xc3\xa9", "%", "|", ">", "&a", "*a", "!a", "  x  ", "\xee\x80\x80",
-        "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf", "\xf0\x9f\xbf\xbf",
+        "line\nbreak", "tab\tand\rreturn", "\x01\x1f\x7f", "\xc2\x85\xc2\xa0", "\xe2\x80\xa8\xe2\x80\xa9",
+        "\xef\xbb\xbf", "\xef\xbf\xbe\xef\xbf\xbf", "\xf0\x9f\x98\x80", "\xc3\xa9t\xc3\xa9", "%", "|", ">", "&a",
+        "*a", "!a", "  x  ", "\xee\x80\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf", "\xf0\x9f\xbf\xbf",
     };
-    static const char *const numbers[] = {"0.1", "1e-9", "0.30000000000000004", "123.456", "1e-12", "0.3333333333333333"};
+    static const char *const numbers[] = {"0.1",     "1e-9",  "0.30000000000000004",
+                                          "123.456", "1e-12", "0.3333333333333333"};
     hw_error err;
     const char *path = scratch_path("config.yaml");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -484,7 +493,8 @@ START_TEST(help_is_a_configuration)
     ck_assert_int_eq(hw_config_differences(c, hw_config_new(arena), arena).count, 0);
     for (int i = 0; hw_config_key(i); i++) ck_assert_ptr_nonnull(hw_config_place(c, hw_config_key(i)));
     char *text = scratch_read(path, NULL);
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) ck_assert_msg(strlen(line) <= 80, "%s", line);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        ck_assert_msg(strlen(line) <= 80, "%s", line);
     free(text);
 }
 END_TEST

@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The one number type of all tensors, chosen when building: make REAL=float (as shipped) or REAL=double (for checks). */
+/* The one number type of all tensors, chosen when building: make REAL=float (as shipped) or REAL=double (for
+ * checks). */
 #ifdef HW_REAL_DOUBLE
 typedef double hw_real;
 #define HW_REAL_NAME "double"
@@ -50,9 +51,9 @@ const char *hw_nearest(const char *word, int count, const char *(*candidate)(int
 
 /* ---- arenas ------------------------------------------------------------------------------------------------------ */
 
-/* Memory that is given back all at once. Blocks are aligned to 64 bytes and not initialised. An arena serves one thread.
- * A reset keeps the memory, merged into one piece, so that a step which needs no more than the last one never calls
- * malloc. */
+/* Memory that is given back all at once. Blocks are aligned to 64 bytes and not initialised. An arena serves one
+ * thread. A reset keeps the memory, merged into one piece, so that a step which needs no more than the last one never
+ * calls malloc. */
 typedef struct hw_arena hw_arena;
 
 hw_arena *hw_arena_new(size_t reserve); /* reserve: bytes taken at once, may be 0; the caller frees the arena */
@@ -78,8 +79,8 @@ void hw_arena_end(hw_arena *arena, hw_arena_mark mark);
 
 /* ---- random numbers ---------------------------------------------------------------------------------------------- */
 
-/* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): a pure function from key and counter to
- * four random words, so that any element of any random array can be drawn by anyone at any time. */
+/* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): a pure function from key and
+ * counter to four random words, so that any element of any random array can be drawn by anyone at any time. */
 void hw_philox(uint64_t key, const uint32_t counter[4], uint32_t out[4]);
 
 /* A sequence drawn from Philox, for shuffles and initial weights. Copy it to save its place. */
@@ -104,8 +105,8 @@ int hw_thread_index(void);        /* 0..hw_threads()-1, inside hw_parallel; 0 ou
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* Reads lines from a plain or gzip file ("-": standard input). A line ends at \n only; a \r before it and a byte order mark at
- * the start of the file are dropped. */
+/* Reads lines from a plain or gzip file ("-": standard input). A line ends at \n only; a \r before it and a byte order
+ * mark at the start of the file are dropped. */
 typedef struct hw_reader hw_reader;
 hw_reader *hw_reader_open(const char *path, hw_error *err); /* NULL: the message names the path and the reason */
 void hw_reader_close(hw_reader *reader);

@@ -1,8 +1,8 @@
 /* Layer 1, config: YAML with places, and the one table of options.
  *
- * hw_yaml reads any YAML file into a tree whose every node knows its line and column, so that whoever reads the tree can say
- * exactly what is wrong where. hw_config is what a run is told; one table (src/config/options.c) drives its reading, its
- * checks, --set, --help-config and the documentation. */
+ * hw_yaml reads any YAML file into a tree whose every node knows its line and column, so that whoever reads the tree
+ * can say exactly what is wrong where. hw_config is what a run is told; one table (src/config/options.c) drives its
+ * reading, its checks, --set, --help-config and the documentation. */
 #ifndef HEADWISE_CONFIG_H
 #define HEADWISE_CONFIG_H
 
@@ -58,8 +58,8 @@ typedef struct hw_names {
     const char *const *items;
 } hw_names;
 
-/* What a run is told. `headwise --help-config` says what each option means, with its unit, default and bounds; a new option is a
- * field here and a row in src/config/options.c. Everything lives in the arena that it was made in. */
+/* What a run is told. `headwise --help-config` says what each option means, with its unit, default and bounds; a new
+ * option is a field here and a row in src/config/options.c. Everything lives in the arena that it was made in. */
 typedef struct hw_config {
     struct {
         int64_t encoder_layers, decoder_layers, width, heads, feed_forward;
@@ -102,8 +102,8 @@ typedef struct hw_config {
 /* All defaults. */
 hw_config *hw_config_new(hw_arena *arena);
 
-/* Defaults, then the file. NULL and file:line:column for YAML errors, unknown keys (the nearest known one is named), repeated
- * keys, wrong types, values out of range. What concerns several options is hw_config_check's. */
+/* Defaults, then the file. NULL and file:line:column for YAML errors, unknown keys (the nearest known one is named),
+ * repeated keys, wrong types, values out of range. What concerns several options is hw_config_check's. */
 hw_config *hw_config_load(hw_arena *arena, const char *path, hw_error *err);
 /* The same from text; `name` stands for the file in messages. */
 hw_config *hw_config_parse(hw_arena *arena, const char *name, const char *text, size_t size, hw_error *err);
@@ -111,9 +111,9 @@ hw_config *hw_config_parse(hw_arena *arena, const char *name, const char *text, 
 /* One option from "key=value", as --set has it. Text is taken as it stands; a list is separated by commas. */
 bool hw_config_set(hw_config *config, const char *assignment, hw_error *err);
 
-/* Checks what concerns several options (heads divide the width ...) and settles what follows from others: batch_tokens is 0
- * where batch_sentences was given and it was not. Call it after the last hw_config_set. What is allowed but hardly meant is added
- * to warnings (NULL: not wanted), as complete sentences. */
+/* Checks what concerns several options (heads divide the width ...) and settles what follows from others: batch_tokens
+ * is 0 where batch_sentences was given and it was not. Call it after the last hw_config_set. What is allowed but hardly
+ * meant is added to warnings (NULL: not wanted), as complete sentences. */
 bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err);
 
 /* Fails unless every one of the options (ended by NULL), texts that have no default, was given. */

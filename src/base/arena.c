@@ -1,9 +1,9 @@
 /* Arenas: memory that is given back all at once.
  *
- * An arena is a list of chunks; allocation moves an offset in the newest. A reset keeps one chunk as large as the arena ever
- * was, so after the first step of a training the step's arena never asks the system again. Freshly taken chunks double the
- * arena; what is not touched costs no memory. Under AddressSanitizer, memory that is not handed out is poisoned, so that
- * using a block after a reset is found. */
+ * An arena is a list of chunks; allocation moves an offset in the newest. A reset keeps one chunk as large as the arena
+ * ever was, so after the first step of a training the step's arena never asks the system again. Freshly taken chunks
+ * double the arena; what is not touched costs no memory. Under AddressSanitizer, memory that is not handed out is
+ * poisoned, so that using a block after a reset is found. */
 #include <headwise/base.h>
 
 #include <stdlib.h>
@@ -102,8 +102,8 @@ void hw_arena_reset(hw_arena *arena)
         }
         free_chunk(arena, arena->spare);
         arena->spare = NULL;
-        /* An eighth more, so that steps of slightly growing size do not each merge anew. Where that cannot be had, the next
-         * allocation asks again and says so. */
+        /* An eighth more, so that steps of slightly growing size do not each merge anew. Where that cannot be had, the
+         * next allocation asks again and says so. */
         (void)add_chunk(arena, round_up(arena->peak + arena->peak / 8));
     }
     arena->used = arena->total = 0;
@@ -196,5 +196,6 @@ void hw_arena_end(hw_arena *arena, hw_arena_mark mark)
     }
     arena->used = mark.used;
     arena->total = mark.total;
-    if (arena->newest) ASAN_POISON_MEMORY_REGION(chunk_data(arena->newest) + mark.used, arena->newest->size - mark.used);
+    if (arena->newest)
+        ASAN_POISON_MEMORY_REGION(chunk_data(arena->newest) + mark.used, arena->newest->size - mark.used);
 }

@@ -1,5 +1,5 @@
-/* Time for progress lines and measurements. It comes from the monotonic clock, so that setting the machine's clock back changes
- * no duration. */
+/* Time for progress lines and measurements. It comes from the monotonic clock, so that setting the machine's clock back
+ * changes no duration. */
 #include <headwise/base.h>
 
 #include <time.h>

@@ -1,8 +1,8 @@
 /* Messages, and the nearest name to a misspelt one.
  *
- * Every function of the library that can fail for a reason of the user's or the machine's writes one complete sentence into
- * hw_error and returns false or NULL. Printing is the command line's work. hw_abort is the other kind: a mistake of the
- * programmer, which no caller could handle. */
+ * Every function of the library that can fail for a reason of the user's or the machine's writes one complete sentence
+ * into hw_error and returns false or NULL. Printing is the command line's work. hw_abort is the other kind: a mistake
+ * of the programmer, which no caller could handle. */
 #include <headwise/base.h>
 
 #include <stdlib.h>
@@ -53,8 +53,8 @@ enum { LONGEST_NAME = 63 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* Damerau-Levenshtein with neighbours swapped (optimal string alignment): how many letters to insert, delete, change, or swap
- * with the next. Names longer than LONGEST_NAME are as far as can be. */
+/* Damerau-Levenshtein with neighbours swapped (optimal string alignment): how many letters to insert, delete, change,
+ * or swap with the next. Names longer than LONGEST_NAME are as far as can be. */
 static int edit_distance(const char *a, const char *b)
 {
     int rows[3][LONGEST_NAME + 1];

@@ -1,7 +1,8 @@
 /* Files written whole or not at all, mapped files, directories.
  *
- * An atomic file is written beside its place as PATH.tmp, synced, renamed over it, and the directory is synced: after a kill or
- * a power cut at any moment PATH is the old file or the new one, never a piece. Messages name the path that the user knows. */
+ * An atomic file is written beside its place as PATH.tmp, synced, renamed over it, and the directory is synced: after a
+ * kill or a power cut at any moment PATH is the old file or the new one, never a piece. Messages name the path that the
+ * user knows. */
 #include <headwise/base.h>
 
 #include <errno.h>
@@ -136,7 +137,8 @@ bool hw_directory_make(const char *path, hw_error *err)
         struct stat status;
         int number = mkdir(part, 0777) ? errno : 0;
         if (!number || (stat(part, &status) == 0 && S_ISDIR(status.st_mode))) continue;
-        return hw_fail(err, "%s: the directory cannot be made: %s%s%s", path, i < length ? part : "", i < length ? ": " : "",
+        bool above = i < length; /* it is a directory on the way that is at fault */
+        return hw_fail(err, "%s: the directory cannot be made: %s%s%s", path, above ? part : "", above ? ": " : "",
                        number == EEXIST ? "a file of that name is in the way" : strerror(number));
     }
     return true;

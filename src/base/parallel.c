@@ -1,13 +1,13 @@
 /* One pool of threads for all parallel work.
  *
- * The caller publishes a job and takes part in it; sleeping workers join. What is left of the job stands in one atomic word,
- * the ticket: the job's number in the upper half, how many items nobody has taken yet in the lower. Taking an item is one
- * compare-and-swap, which can only succeed while that job is unfinished, so a worker that comes late can never see another
- * job's function. Threads spin for a moment before they sleep, since a training step publishes several jobs of 100 us each;
- * where there are more threads than cores they sleep at once.
+ * The caller publishes a job and takes part in it; sleeping workers join. What is left of the job stands in one atomic
+ * word, the ticket: the job's number in the upper half, how many items nobody has taken yet in the lower. Taking an
+ * item is one compare-and-swap, which can only succeed while that job is unfinished, so a worker that comes late can
+ * never see another job's function. Threads spin for a moment before they sleep, since a training step publishes
+ * several jobs of 100 us each; where there are more threads than cores they sleep at once.
  *
- * fork: the child starts without workers and makes its own at its first call. A child must not be forked in the middle of an
- * hw_parallel whose end it wants to see. */
+ * fork: the child starts without workers and makes its own at its first call. A child must not be forked in the middle
+ * of an hw_parallel whose end it wants to see. */
 #include <headwise/base.h>
 
 #include <pthread.h>
@@ -172,8 +172,8 @@ static void register_handlers(void)
     atexit(stop_at_exit);
 }
 
-/* Signals stay with the thread that the program runs in: workers block them all. Where the system refuses a thread, the work
- * is done by those that there are. */
+/* Signals stay with the thread that the program runs in: workers block them all. Where the system refuses a thread, the
+ * work is done by those that there are. */
 static void start_workers(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,8 +1,8 @@
 /* Philox4x32-10 and the sequences drawn from it.
  *
- * Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3 and table 2. One
- * round multiplies two of the four words by constants and mixes the high halves with the other two and the key; the key moves
- * on by a Weyl constant. There is no state: the same key and counter always give the same four words. */
+ * Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3 and table 2.
+ * One round multiplies two of the four words by constants and mixes the high halves with the other two and the key; the
+ * key moves on by a Weyl constant. There is no state: the same key and counter always give the same four words. */
 #include <headwise/base.h>
 
 #include <math.h>

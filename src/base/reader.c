@@ -1,8 +1,8 @@
 /* Lines from plain and gzip files, pipes and standard input.
  *
- * One growing buffer holds what was read and not yet handed out; a line is handed out in place, so nothing is copied. Reading
- * is by read(2), because a pipe's first line must come out before the second was written, and gzip (RFC 1952, any number of
- * members) is told by its first two bytes. NUL bytes are text like any other. */
+ * One growing buffer holds what was read and not yet handed out; a line is handed out in place, so nothing is copied.
+ * Reading is by read(2), because a pipe's first line must come out before the second was written, and gzip (RFC 1952,
+ * any number of members) is told by its first two bytes. NUL bytes are text like any other. */
 #include <headwise/base.h>
 
 #include <errno.h>
@@ -57,7 +57,8 @@ hw_reader *hw_reader_open(const char *path, hw_error *err)
     hw_reader *reader = reason ? NULL : calloc(1, sizeof *reader);
     if (!reader) {
         if (fd >= 0 && !standard_input) close(fd);
-        hw_fail(err, "%s: cannot be read: %s", standard_input ? "standard input" : path, reason ? reason : "out of memory");
+        hw_fail(err, "%s: cannot be read: %s", standard_input ? "standard input" : path,
+                reason ? reason : "out of memory");
         return NULL;
     }
     reader->fd = fd;
@@ -130,7 +131,8 @@ static void begin(hw_reader *reader)
     size_t length = strlen(reader->path);
     if (got < 0) fail(reader, strerror(errno));
     else if (reader->end >= 2 && !memcmp(reader->buffer, "\x1f\x8b", 2)) begin_gzip(reader);
-    else if (length > 3 && !strcmp(reader->path + length - 3, ".gz")) fail(reader, "it is no gzip file, in spite of its name");
+    else if (length > 3 && !strcmp(reader->path + length - 3, ".gz"))
+        fail(reader, "it is no gzip file, in spite of its name");
     else if (got == 0) reader->state = ENDED;
 }
 

@@ -1,10 +1,11 @@
-/* UTF-8 as the Unicode Standard defines it (version 15, section 3.9, table 3-7): no overlong forms, no surrogates, nothing
- * beyond U+10FFFF. */
+/* UTF-8 as the Unicode Standard defines it (version 15, section 3.9, table 3-7): no overlong forms, no surrogates,
+ * nothing beyond U+10FFFF. */
 #include <headwise/base.h>
 
 #include <string.h>
 
-/* What may follow a first byte from 0xC2 on: how many bytes in all, and the range of the second. All later ones are 80..BF. */
+/* What may follow a first byte from 0xC2 on: how many bytes in all, and the range of the second. All later ones are in
+ * 80..BF. */
 static const struct {
     uint8_t first, last, length, second_low, second_high;
 } forms[] = {

@@ -1,7 +1,7 @@
 /* Reads a command's words by its table of options.
  *
- * Options may stand anywhere: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, flags together (-qv); what follows `--` is no option,
- * and `-` alone is a file's name. The common options stand in a table like everybody's. */
+ * Options may stand anywhere: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, flags together (-qv); what follows `--` is
+ * no option, and `-` alone is a file's name. The common options stand in a table like everybody's. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -119,8 +119,8 @@ static bool read_value(const hw_cli *cli, const hw_cli_option *option, const cha
         *(const char **)to = value;
         return true;
     case HW_CLI_INTEGER:
-        return hw_yaml_integer(&word, what, low > -0x1p63 ? (int64_t)low : INT64_MIN, high < 0x1p63 ? (int64_t)high : INT64_MAX,
-                               to, err);
+        return hw_yaml_integer(&word, what, low > -0x1p63 ? (int64_t)low : INT64_MIN,
+                               high < 0x1p63 ? (int64_t)high : INT64_MAX, to, err);
     case HW_CLI_NUMBER:
         return hw_yaml_number(&word, what, low, high, to, err);
     case HW_CLI_CHOICE:

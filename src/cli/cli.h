@@ -5,7 +5,8 @@
  *     typedef struct options { int64_t pairs; const char *output; bool dry_run; } options;
  *
  *     static const hw_cli_option table[] = {
- *         {"pairs", 'n', "N", HW_CLI_INTEGER, offsetof(options, pairs), "how many pairs are made (1000)", .low = 1, .high = 1e9},
+ *         {"pairs", 'n', "N", HW_CLI_INTEGER, offsetof(options, pairs), "how many pairs are made (1000)", .low = 1,
+ * .high = 1e9},
  *         {"output", 'o', "DIR", HW_CLI_TEXT, offsetof(options, output), "where they are written"},
  *         {"dry-run", 0, NULL, HW_CLI_FLAG, offsetof(options, dry_run), "only say what would be done"},
  *     };
@@ -94,7 +95,8 @@ struct hw_cli {
     const hw_cli_command *command;
     int given_count; /* the words after the command's name */
     char **given;
-    int argument_count; /* after hw_cli_parse: what is left of them when the options are taken out; NULL after the last */
+    int argument_count; /* after hw_cli_parse: what is left of them when the options are taken out; NULL after the last
+                         */
     const char **arguments;
     int status; /* after hw_cli_parse returned false */
 
@@ -103,12 +105,12 @@ struct hw_cli {
     int64_t threads;  /* --threads, already passed to hw_threads_set; 0: not given */
 };
 
-/* Reads what was given into the struct of options (may be NULL where the command has none) and into cli. False where the call
- * ends here, with the exit status in cli->status: --help was printed, or a message about a wrong option. */
+/* Reads what was given into the struct of options (may be NULL where the command has none) and into cli. False where
+ * the call ends here, with the exit status in cli->status: --help was printed, or a message about a wrong option. */
 bool hw_cli_parse(hw_cli *cli, void *options);
 
-/* The configuration at path with --set applied and checked; warnings are printed. NULL: it is wrong, the message is printed, and
- * the exit status is HW_CLI_USAGE. */
+/* The configuration at path with --set applied and checked; warnings are printed. NULL: it is wrong, the message is
+ * printed, and the exit status is HW_CLI_USAGE. */
 hw_config *hw_cli_config(hw_cli *cli, const char *path);
 
 /* The program: finds the command by the name it was called by or by its first argument. Returns the exit status. */
@@ -137,8 +139,8 @@ bool hw_cli_flush(void);
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
-/* Pass &progress as the context of hw_cli_progress_show wherever the library takes an hw_progress_function. On a terminal one
- * line is rewritten; elsewhere lines come at growing intervals; with --quiet nothing is shown. */
+/* Pass &progress as the context of hw_cli_progress_show wherever the library takes an hw_progress_function. On a
+ * terminal one line is rewritten; elsewhere lines come at growing intervals; with --quiet nothing is shown. */
 typedef struct hw_cli_progress {
     bool quiet, begun;
     double shown, pause;                   /* when the last line was shown, and for how long the next waits */

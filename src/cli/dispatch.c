@@ -1,8 +1,8 @@
 /* The program: from the name it was called by and its words to a command.
  *
- * bin/train is a link to bin/headwise, so `bin/train X` and `headwise train X` are the same. Before a command runs, standard
- * output is made safe: a closed one must fail to be written, not land in the next file that is opened; and a pipe that
- * nobody reads is an error like a full disk, not a silent death. */
+ * bin/train is a link to bin/headwise, so `bin/train X` and `headwise train X` are the same. Before a command runs,
+ * standard output is made safe: a closed one must fail to be written, not land in the next file that is opened; and a
+ * pipe that nobody reads is an error like a full disk, not a silent death. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -54,8 +54,8 @@ static int run(hw_cli *cli)
         return HW_CLI_DONE;
     }
     if (!*word || *word == '-') {
-        hw_cli_say("%s: which? usage: headwise %s %s; headwise %s --help lists them", cli->name, cli->name, command->usage,
-                   cli->name);
+        hw_cli_say("%s: which? usage: headwise %s %s; headwise %s --help lists them", cli->name, cli->name,
+                   command->usage, cli->name);
         return HW_CLI_USAGE;
     }
     const hw_cli_entry *verb = find(command->verbs, word);
@@ -85,11 +85,13 @@ static int run_program(const char *word)
     return HW_CLI_DONE;
 }
 
-/* Descriptors 0 to 2 that the caller closed are opened such that using them fails: 0 for writing, 1 and 2 for reading. */
+/* Standard streams that the caller closed are opened such that using them fails: input for writing, output for
+ * reading. */
 static void occupy_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) _exit(HW_CLI_FAILED);
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+            _exit(HW_CLI_FAILED);
 }
 
 int hw_cli_main(int argc, char **argv)

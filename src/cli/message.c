@@ -1,7 +1,7 @@
 /* What the program says on standard error, and whether standard output could be written.
  *
- * A message is a line that begins with "headwise: ". It may quote a file's name or a corpus' words, so control characters, which
- * a terminal would obey, are shown as `?`. */
+ * A message is a line that begins with "headwise: ". It may quote a file's name or a corpus' words, so control
+ * characters, which a terminal would obey, are shown as `?`. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -51,7 +51,8 @@ bool hw_cli_flush(void)
     static bool told;
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout)) return true;
-    if (!told) hw_cli_say("standard output could not be written: %s", errno ? strerror(errno) : "an earlier write failed");
+    if (!told)
+        hw_cli_say("standard output could not be written: %s", errno ? strerror(errno) : "an earlier write failed");
     told = true;
     return false;
 }

@@ -48,7 +48,8 @@ static void compose(char *line, size_t size, const hw_progress *p, const hw_cli_
     double seconds = p->seconds - shown->first_seconds;
     if (p->last) append(line, size, ", %s", hw_cli_duration(p->seconds, left));
     else if (p->total > 0 && progressed > 0)
-        append(line, size, ", %s left", hw_cli_duration(seconds * (double)(p->total - p->done) / (double)progressed, left));
+        append(line, size, ", %s left",
+               hw_cli_duration(seconds * (double)(p->total - p->done) / (double)progressed, left));
 }
 
 /* Cuts the line, so that a terminal does not break it, at the border of a character. */

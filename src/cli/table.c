@@ -1,5 +1,5 @@
-/* Text for people: numbers, durations, wrapped paragraphs, tables. Widths are columns of a terminal, as utf8proc's Unicode data
- * has them. */
+/* Text for people: numbers, durations, wrapped paragraphs, tables. Widths are columns of a terminal, as utf8proc's
+ * Unicode data has them. */
 #include "cli/cli.h"
 
 #include <string.h>

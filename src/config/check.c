@@ -1,9 +1,22 @@
-/* What concerns several options at once. An error points to where one of them was set. */
+/* What concerns several options at once.
+ *
+ * Rows of the table bound one value; here stands what two or more of them make wrong together, in the order in which a
+ * person would want to hear it. An error points to where one of the options was set. What is allowed but hardly meant
+ * becomes a warning, which the caller shows or not. */
 #include "config/options.h"
 
 #include <string.h>
 
-/* Writes "place: key: message". Where `key` has its default, the fault lies with `other` (may be NULL), and its place is named. */
+/* Where `key` was set; where it has its default, where `other` (may be NULL) was; else the file. */
+static const char *place_of(const hw_config *config, const char *key, const char *other)
+{
+    const char *place = hw_config_place(config, key);
+    if (!place && other) place = hw_config_place(config, other);
+    if (!place) place = config->file;
+    return place ? place : "configuration";
+}
+
+/* Writes "place: key: message". Where `key` has its default the fault lies with `other`. */
 static bool fail(const hw_config *config, hw_error *err, const char *key, const char *other, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 static bool fail(const hw_config *config, hw_error *err, const char *key, const char *other, const char *format, ...)
@@ -13,10 +26,7 @@ static bool fail(const hw_config *config, hw_error *err, const char *key, const 
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    const char *place = hw_config_place(config, key);
-    if (!place && other) place = hw_config_place(config, other);
-    if (!place) place = config->file ? config->file : "configuration";
-    return hw_fail(err, "%s: %s: %s", place, key, message);
+    return hw_fail(err, "%s: %s: %s", place_of(config, key, other), key, message);
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -24,8 +34,8 @@ static bool fail(const hw_config *config, hw_error *err, const char *key, const 
 static bool check_model(const hw_config *c, hw_error *err)
 {
     if (c->model.width % c->model.heads)
-        return fail(c, err, "model.heads", "model.width", "%lld does not divide model.width %lld", (long long)c->model.heads,
-                    (long long)c->model.width);
+        return fail(c, err, "model.heads", "model.width", "%lld does not divide model.width %lld",
+                    (long long)c->model.heads, (long long)c->model.width);
     if (c->model.width % 2)
         return fail(c, err, "model.width", NULL, "%lld is odd; half of a position's numbers are sines, half cosines",
                     (long long)c->model.width);
@@ -38,15 +48,18 @@ static bool check_model(const hw_config *c, hw_error *err)
 /* A head's name is STACK.LAYER.KIND.HEAD; the decoder has cross-attention beside self-attention. */
 static bool is_head(const hw_config *c, const char *name)
 {
-    static const char *const kinds[] = {"encoder.%d.self.%d%n", "decoder.%d.self.%d%n", "decoder.%d.cross.%d%n"};
+    const struct {
+        const char *form;
+        int64_t layers;
+    } kinds[] = {{"encoder.%d.self.%d", c->model.encoder_layers},
+                 {"decoder.%d.self.%d", c->model.decoder_layers},
+                 {"decoder.%d.cross.%d", c->model.decoder_layers}};
     for (int i = 0; i < 3; i++) {
-        int layer = -1, head = -1, length = 0;
+        int layer, head;
         char text[64];
-        int64_t layers = i ? c->model.decoder_layers : c->model.encoder_layers;
-        if (sscanf(name, kinds[i], &layer, &head, &length) != 2 || name[length]) continue;
-        snprintf(text, sizeof text, i == 0 ? "encoder.%d.self.%d" : i == 1 ? "decoder.%d.self.%d" : "decoder.%d.cross.%d",
-                 layer, head);
-        return !strcmp(text, name) && layer >= 0 && layer < layers && head >= 0 && head < c->model.heads;
+        if (sscanf(name, kinds[i].form, &layer, &head) != 2 || layer < 0 || head < 0) continue;
+        snprintf(text, sizeof text, kinds[i].form, layer, head); /* refuses 01, +1 and what may follow */
+        return !strcmp(text, name) && layer < kinds[i].layers && head < c->model.heads;
     }
     return false;
 }
@@ -72,7 +85,8 @@ static bool check_text(const hw_config *c, hw_error *err)
     if (!strcmp(c->data.source, c->data.target))
         return fail(c, err, "data.target", "data.source", "%s is the suffix of the source side too", c->data.target);
     if (*c->text.joiner && strcmp(c->text.tokenizer, "word"))
-        return fail(c, err, "text.joiner", "text.tokenizer", "only the tokenizer word has a joiner, not %s", c->text.tokenizer);
+        return fail(c, err, "text.joiner", "text.tokenizer", "only the tokenizer word has a joiner, not %s",
+                    c->text.tokenizer);
     return true;
 }
 
@@ -88,7 +102,8 @@ static bool check_training(const hw_config *c, hw_error *err)
         return fail(c, err, "training.batch_sentences", NULL,
                     "training.batch_tokens is given too; a batch is counted in one of the two, set the other to 0");
     if (!c->training.batch_tokens && !c->training.batch_sentences)
-        return fail(c, err, "training.batch_tokens", NULL, "it is 0, and so is training.batch_sentences; one must be given");
+        return fail(c, err, "training.batch_tokens", NULL,
+                    "it is 0, and so is training.batch_sentences; one must be given");
     return true;
 }
 
@@ -102,36 +117,32 @@ static bool check_decoding(const hw_config *c, hw_error *err)
 
 /* ---- warnings ---------------------------------------------------------------------------------------------------- */
 
-static void warn(hw_config *c, hw_names *warnings, const char *text)
+static void warn(hw_config *c, hw_names *warnings, const char *key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void warn(hw_config *c, hw_names *warnings, const char *key, const char *format, ...)
 {
-    if (!warnings) return;
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     const char **items = hw_arena_calloc(c->arena, (size_t)warnings->count + 1, sizeof *items);
     if (warnings->count) memcpy(items, warnings->items, (size_t)warnings->count * sizeof *items);
-    items[warnings->count++] = text;
+    items[warnings->count++] = hw_arena_string(c->arena, "%s: %s: %s", place_of(c, key, NULL), key, message);
     warnings->items = items;
-}
-
-static const char *place_or_file(const hw_config *c, const char *key)
-{
-    const char *place = hw_config_place(c, key);
-    return place ? place : c->file ? c->file : "configuration";
 }
 
 static void add_warnings(hw_config *c, hw_names *warnings)
 {
     if (c->training.max_steps < c->training.warmup_steps)
-        warn(c, warnings,
-             hw_arena_string(c->arena,
-                             "%s: training.max_steps: %lld steps are fewer than training.warmup_steps %lld, so the learning "
-                             "rate never reaches training.learning_rate",
-                             place_or_file(c, "training.max_steps"), (long long)c->training.max_steps,
-                             (long long)c->training.warmup_steps));
+        warn(c, warnings, "training.max_steps",
+             "%lld steps are fewer than training.warmup_steps %lld, so the learning rate never reaches "
+             "training.learning_rate",
+             (long long)c->training.max_steps, (long long)c->training.warmup_steps);
     if (c->training.schedule == HW_SCHEDULE_NOAM && c->training.learning_rate < 0.05)
-        warn(c, warnings,
-             hw_arena_string(c->arena,
-                             "%s: training.learning_rate: with schedule noam it is a factor of about 1, not a rate; %g will "
-                             "hardly train",
-                             place_or_file(c, "training.learning_rate"), c->training.learning_rate));
+        warn(c, warnings, "training.learning_rate",
+             "with schedule noam it is a factor of about 1, not a rate; %g will hardly train",
+             c->training.learning_rate);
 }
 
 bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
@@ -140,6 +151,6 @@ bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
     if (!check_model(config, err) || !check_removed_heads(config, err) || !check_text(config, err) ||
         !check_training(config, err) || !check_decoding(config, err))
         return false;
-    add_warnings(config, warnings);
+    if (warnings) add_warnings(config, warnings);
     return true;
 }

@@ -1,7 +1,7 @@
 /* A whole configuration: defaults, files, --set, saving, comparing, and the page that --help-config prints.
  *
- * A file is a mapping of sections to mappings of options. Each option remembers where it was set, so that an error that two
- * options make together (check.c) can still point into the file. */
+ * A file is a mapping of sections to mappings of options. Each option remembers where it was set, so that an error that
+ * two options make together (check.c) can still point into the file. */
 #include "config/options.h"
 
 #include <math.h>
@@ -126,7 +126,8 @@ static hw_yaml *list_node(hw_arena *arena, const char *text)
 static bool set_from_text(hw_config *config, int row, const char *text, hw_error *err)
 {
     hw_option_kind kind = hw_options[row].kind;
-    hw_yaml *node = kind == HW_OPTION_NAMES ? list_node(config->arena, text) : word_node(config->arena, text, strlen(text));
+    hw_yaml *node =
+        kind == HW_OPTION_NAMES ? list_node(config->arena, text) : word_node(config->arena, text, strlen(text));
     node->quoted = kind == HW_OPTION_TEXT; /* an empty text is a text */
     return hw_option_set(config, row, node, err);
 }
@@ -177,7 +178,8 @@ bool hw_config_require(const hw_config *config, const char *const *keys, hw_erro
         const hw_option *option = &hw_options[row_of(*keys)];
         const char *text = *(const char *const *)((const char *)config + option->offset);
         if (*text) continue;
-        return hw_fail(err, "%s: %s is needed: the %s", config->file ? config->file : "configuration", *keys, option->help);
+        return hw_fail(err, "%s: %s is needed: the %s", config->file ? config->file : "configuration", *keys,
+                       option->help);
     }
     return true;
 }
@@ -220,8 +222,12 @@ bool hw_config_save(const hw_config *config, const char *path, hw_error *err)
 static void print_kind(FILE *out, const hw_option *option)
 {
     static const char *const kinds[] = {
-        [HW_OPTION_INTEGER] = "a whole number", [HW_OPTION_NUMBER] = "a number",     [HW_OPTION_BOOLEAN] = "true or false",
-        [HW_OPTION_TEXT] = "a text",            [HW_OPTION_WORD] = "",               [HW_OPTION_CHOICE] = "",
+        [HW_OPTION_INTEGER] = "a whole number",
+        [HW_OPTION_NUMBER] = "a number",
+        [HW_OPTION_BOOLEAN] = "true or false",
+        [HW_OPTION_TEXT] = "a text",
+        [HW_OPTION_WORD] = "",
+        [HW_OPTION_CHOICE] = "",
         [HW_OPTION_NAMES] = "a list of names",
     };
     fputs(kinds[option->kind], out);

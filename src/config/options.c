@@ -1,24 +1,23 @@
 /* The table of options: what a run can be told.
  *
- * One row says an option's key, type, place in hw_config, default, bounds or words, and meaning. Reading YAML, --set, defaults,
- * --help-config, writing a complete config.yaml and comparing two configurations all go by this table; what concerns several
- * options at once stands in check.c. A new option is a field in hw_config and a row here. */
+ * One row says an option's key, type, place in hw_config, default, bounds or words, and meaning. Reading YAML, --set,
+ * the defaults, --help-config, writing a complete config.yaml and comparing two configurations go by this table; what
+ * concerns several options at once stands in check.c. A new option is a field in hw_config and a row here. */
 #include "config/options.h"
 
 #include <math.h>
 #include <string.h>
 
 #define PLACE(section, name) #section "." #name, offsetof(hw_config, section.name)
-#define INTEGER(section, name, initial, low, high, help)                                                                   \
-    {PLACE(section, name), HW_OPTION_INTEGER, initial, low, high, NULL, help}
-#define NUMBER(section, name, initial, low, high, help)                                                                    \
-    {PLACE(section, name), HW_OPTION_NUMBER, initial, low, high, NULL, help}
-#define BOOLEAN(section, name, initial, help) {PLACE(section, name), HW_OPTION_BOOLEAN, initial, 0, 0, NULL, help}
-#define TEXT(section, name, initial, help) {PLACE(section, name), HW_OPTION_TEXT, initial, 0, 0, NULL, help}
-#define WORD(section, name, initial, choices, help) {PLACE(section, name), HW_OPTION_WORD, initial, 0, 0, choices, help}
-#define CHOICE(section, name, initial, first, choices, help)                                                               \
-    {PLACE(section, name), HW_OPTION_CHOICE, initial, first, 0, choices, help}
-#define NAMES(section, name, help) {PLACE(section, name), HW_OPTION_NAMES, "", 0, 0, NULL, help}
+#define ROW(section, name, kind, initial, low, high, choices, help)                                                    \
+    {PLACE(section, name), HW_OPTION_##kind, initial, low, high, choices, help}
+#define INTEGER(section, name, initial, low, high, help) ROW(section, name, INTEGER, initial, low, high, NULL, help)
+#define NUMBER(section, name, initial, low, high, help) ROW(section, name, NUMBER, initial, low, high, NULL, help)
+#define BOOLEAN(section, name, initial, help) ROW(section, name, BOOLEAN, initial, 0, 0, NULL, help)
+#define TEXT(section, name, initial, help) ROW(section, name, TEXT, initial, 0, 0, NULL, help)
+#define WORD(section, name, initial, words, help) ROW(section, name, WORD, initial, 0, 0, words, help)
+#define CHOICE(section, name, initial, first, words, help) ROW(section, name, CHOICE, initial, first, 0, words, help)
+#define NAMES(section, name, help) ROW(section, name, NAMES, "", 0, 0, NULL, help)
 #define ANY INFINITY /* no upper bound */
 
 const hw_option hw_options[] = {
@@ -30,9 +29,11 @@ const hw_option hw_options[] = {
     INTEGER(model, feed_forward, "2048", 1, 1048576, "features inside a feed-forward layer (F)"),
     CHOICE(model, activation, "relu", HW_CONFIG_RELU, "relu|gelu|swish", "the function inside a feed-forward layer"),
     CHOICE(model, norm, "post", HW_NORM_POST, "post|pre",
-           "layer norm after each residual connection, as in the paper, or\nbefore each sublayer (deep networks train more easily)"),
+           "layer norm after each residual connection, as in the paper, or\n"
+           "before each sublayer (deep networks train more easily)"),
     CHOICE(model, tied_embeddings, "output", HW_TIE_ALL, "all|output|none",
-           "which matrices are one: source and target embedding and output\nlayer; target embedding and output layer; none"),
+           "which matrices are one: source and target embedding and output\n"
+           "layer; target embedding and output layer; none"),
     NAMES(model, removed_heads, "heads taken out by pruning, by their names: encoder.0.self.2"),
 
     /* ---- the corpus: DIR/PREFIX.SUFFIX, plain or .gz ---- */
@@ -43,11 +44,14 @@ const hw_option hw_options[] = {
     TEXT(data, source, "en", "suffix of the source side's files, without the dot"),
     TEXT(data, target, "fr", "suffix of the target side's files, without the dot"),
     INTEGER(data, max_length, "0", 0, ANY,
-            "pairs with more tokens on a side are left out of training and\ncounted (0: none are)"),
+            "pairs with more tokens on a side are left out of training and\n"
+            "counted (0: none are)"),
 
     /* ---- from text to tokens ---- */
     WORD(text, tokenizer, "word", "word|char", "how a line is cut into tokens"),
-    TEXT(text, joiner, "", "end of a token whose word goes on in the next, such as \"@@ \";\nword tokenizer only (\"\": none)"),
+    TEXT(text, joiner, "",
+         "end of a token whose word goes on in the next, such as \"@@ \";\n"
+         "word tokenizer only (\"\": none)"),
     INTEGER(text, min_count, "1", 1, ANY, "how often a token must stand in the training set to be known"),
     INTEGER(text, max_vocabulary, "0", 0, 2147483647, "tokens of a vocabulary at most, special ones included (0: all)"),
     BOOLEAN(text, shared_vocabulary, "false", "one vocabulary for both sides"),
@@ -57,31 +61,40 @@ const hw_option hw_options[] = {
     INTEGER(training, seed, "1", 0, ANY, "seed of initial weights, order of the data and dropout"),
     INTEGER(training, max_steps, "100000", 1, ANY, "updates of the weights"),
     INTEGER(training, batch_tokens, "4096", 0, ANY,
-            "target tokens of a batch at most, </s> included; 0 where\ntraining.batch_sentences says how large a batch is"),
-    INTEGER(training, batch_sentences, "0", 0, ANY, "sentence pairs of a batch at most (0: training.batch_tokens counts)"),
+            "target tokens of a batch at most, </s> included; 0 where\n"
+            "training.batch_sentences says how large a batch is"),
+    INTEGER(training, batch_sentences, "0", 0, ANY,
+            "sentence pairs of a batch at most (0: training.batch_tokens counts)"),
     INTEGER(training, shards, "4", 1, 1024,
-            "parts of a batch that are computed side by side, whatever the\nnumber of threads; results depend on it in their last bits"),
+            "parts of a batch that are computed side by side, whatever the\n"
+            "number of threads; results depend on it in their last bits"),
     INTEGER(training, micro_batch_tokens, "512", 0, ANY,
-            "tokens of a shard that are computed at once, so that activations\nstay in cache (0: the whole shard)"),
-    CHOICE(training, optimizer, "adam", HW_ADAM, "adam|adamw", "how gradients change weights; adamw decouples weight_decay"),
+            "tokens of a shard that are computed at once, so that activations\n"
+            "stay in cache (0: the whole shard)"),
+    CHOICE(training, optimizer, "adam", HW_ADAM, "adam|adamw",
+           "how gradients change weights; adamw decouples weight_decay"),
     NUMBER(training, learning_rate, "0.001", 1e-12, 1000,
-           "largest learning rate; with schedule noam the factor before the\npaper's formula, about 1"),
+           "largest learning rate; with schedule noam the factor before the\n"
+           "paper's formula, about 1"),
     CHOICE(training, schedule, "inverse_sqrt", HW_SCHEDULE_CONSTANT, "constant|inverse_sqrt|noam|linear|cosine",
-           "learning rate after the warm-up: the same; falling with the root of\nthe step; the paper's formula; "
-           "falling to 0 at max_steps in a line or\nhalf a cosine"),
+           "learning rate after the warm-up: the same; falling with the root of\n"
+           "the step; the paper's formula; falling to 0 at max_steps in a line or\n"
+           "half a cosine"),
     INTEGER(training, warmup_steps, "4000", 0, ANY, "steps in which the learning rate rises in a line from 0"),
     NUMBER(training, beta1, "0.9", 0, 0.999999, "decay of Adam's mean of gradients, a step"),
     NUMBER(training, beta2, "0.98", 0, 0.999999, "decay of Adam's mean of squared gradients, a step"),
     NUMBER(training, epsilon, "1e-9", 1e-20, 1, "added to the root in Adam's denominator"),
     NUMBER(training, weight_decay, "0", 0, 100, "pull of the weights towards 0"),
-    NUMBER(training, label_smoothing, "0.1", 0, 0.99, "share of the probability that is spread over the whole vocabulary"),
+    NUMBER(training, label_smoothing, "0.1", 0, 0.99,
+           "share of the probability that is spread over the whole vocabulary"),
     NUMBER(training, clip_norm, "1", 0, ANY, "gradients are scaled down to this norm (0: never)"),
     NUMBER(training, dropout_embedding, "0.1", 0, 0.99, "share of the embeddings' numbers set to 0"),
     NUMBER(training, dropout_residual, "0.1", 0, 0.99, "share of each sublayer's output set to 0"),
     NUMBER(training, dropout_attention, "0.1", 0, 0.99, "share of the attention weights set to 0"),
     NUMBER(training, dropout_feed_forward, "0.1", 0, 0.99, "share of the numbers inside feed-forward layers set to 0"),
     INTEGER(training, validate_every, "1000", 0, ANY, "steps between validations (0: only at the end)"),
-    INTEGER(training, validate_sentences, "0", 0, ANY, "pairs of the validation set that are used, from its start (0: all)"),
+    INTEGER(training, validate_sentences, "0", 0, ANY,
+            "pairs of the validation set that are used, from its start (0: all)"),
     CHOICE(training, metric, "bleu", HW_METRIC_EXACT_MATCH, "exact_match|bleu|chrf|token_accuracy|perplexity",
            "figure on the validation set by which the best model is chosen"),
     INTEGER(training, save_every, "1000", 0, ANY, "steps between checkpoints (0: only at the end)"),
@@ -92,8 +105,8 @@ const hw_option hw_options[] = {
     INTEGER(decoding, max_length, "0", 0, 1000000,
             "tokens of a translation at most (0: twice the source's and 20 more)"),
     NUMBER(decoding, length_penalty, "0.6", 0, 10,
-           "alpha of Wu et al. 2016: hypotheses are compared by log-probability\nover ((5 + tokens) / 6) ^ alpha (0: by "
-           "log-probability alone)"),
+           "alpha of Wu et al. 2016: hypotheses are compared by log-probability\n"
+           "over ((5 + tokens) / 6) ^ alpha (0: by log-probability alone)"),
     INTEGER(decoding, n_best, "1", 1, 1024, "translations given for each line, the best first; at most decoding.beam"),
     INTEGER(decoding, batch_sentences, "64", 1, 1000000, "sentences translated together; no result depends on it"),
 };

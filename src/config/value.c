@@ -45,7 +45,8 @@ static bool set_text(hw_config *config, const hw_option *option, const char **to
     const char *text;
     if (!hw_yaml_string(node, option->key, &text, err)) return false;
     if (hw_utf8_invalid(text, strlen(text)) >= 0)
-        return hw_yaml_fail(node, err, "%s: this is not valid UTF-8, which the saved configuration must be", option->key);
+        return hw_yaml_fail(node, err, "%s: this is not valid UTF-8, which the saved configuration must be",
+                            option->key);
     *to = hw_arena_string(config->arena, "%s", text);
     return true;
 }
@@ -104,8 +105,8 @@ static const char *number_text(double value, hw_arena *arena)
     return hw_arena_string(arena, "%s", text);
 }
 
-/* In double quotes, with YAML's escapes for what may not stand there as it is: quotes, backslashes, control characters, line and
- * paragraph separators, byte order marks and non-characters. */
+/* In double quotes, with YAML's escapes for what may not stand there as it is: quotes, backslashes, control characters,
+ * line and paragraph separators, byte order marks and non-characters. */
 static const char *quoted_text(const char *text, hw_arena *arena)
 {
     size_t size = strlen(text);
@@ -114,8 +115,8 @@ static const char *quoted_text(const char *text, hw_arena *arena)
     int bytes;
     for (size_t i = 0; i < size; i += (size_t)bytes) {
         int32_t c = hw_utf8_decode(text + i, size - i, &bytes);
-        bool plain = (c >= 0x20 && c < 0x7f) || (c >= 0xa0 && c != 0x2028 && c != 0x2029 && c != 0xfeff && c < 0xfffe) ||
-                     c >= 0x10000;
+        bool plain = (c >= 0x20 && c < 0x7f) ||
+                     (c >= 0xa0 && c != 0x2028 && c != 0x2029 && c != 0xfeff && c < 0xfffe) || c >= 0x10000;
         if (c == '"' || c == '\\') *to++ = '\\';
         if (plain) {
             memcpy(to, text + i, (size_t)bytes);
@@ -154,8 +155,8 @@ const char *hw_option_text(const hw_config *config, int row, hw_arena *arena)
     case HW_OPTION_WORD:
         return *(const char *const *)from;
     case HW_OPTION_CHOICE:
-        HW_CHECK(hw_option_choice(option, *(const int *)from - (int)option->low, word), "%s is %d, which no word stands for",
-                 option->key, *(const int *)from);
+        HW_CHECK(hw_option_choice(option, *(const int *)from - (int)option->low, word),
+                 "%s is %d, which no word stands for", option->key, *(const int *)from);
         return hw_arena_string(arena, "%s", word);
     case HW_OPTION_NAMES:
         return names_text(from, arena);

@@ -1,8 +1,9 @@
 /* YAML as a tree whose nodes know where they stand.
  *
- * libyaml parses; this file keeps the small part of YAML 1.1 that configurations and grammars need (scalars, lists, mappings)
- * and refuses the rest with the place: anchors, aliases, tags, several documents, repeated keys. Scalars stay text; what they
- * mean is decided by whoever reads them, so `no` is a word and 1e-9 a number, whatever YAML's rules for plain scalars say. */
+ * libyaml parses; this file keeps the small part of YAML 1.1 that configurations and grammars need (scalars, lists,
+ * mappings) and refuses the rest with the place: anchors, aliases, tags, several documents, repeated keys. Scalars stay
+ * text; what they mean is decided by whoever reads them, so `no` is a word and 1e-9 a number, whatever YAML's rules for
+ * plain scalars say. */
 #include <headwise/config.h>
 
 #include <errno.h>
@@ -68,8 +69,8 @@ static void fail_parse(reading *r)
                 line++;
                 start = i + 1;
             }
-        hw_fail(r->err, "%s:%zu:%zu: this byte is no UTF-8 text that YAML allows (%s)", r->name, line, offset - start + 1,
-                p->problem);
+        hw_fail(r->err, "%s:%zu:%zu: this byte is no UTF-8 text that YAML allows (%s)", r->name, line,
+                offset - start + 1, p->problem);
         return;
     }
     char message[512];
@@ -372,7 +373,8 @@ bool hw_yaml_boolean(const hw_yaml *node, const char *what, bool *out, hw_error 
 bool hw_yaml_string(const hw_yaml *node, const char *what, const char **out, hw_error *err)
 {
     if (node->kind != HW_YAML_SCALAR || (!*node->text && !node->quoted))
-        return fail_kind(node, what, node->kind == HW_YAML_SCALAR ? "a text (\"\" if it is to be empty)" : "a text", err);
+        return fail_kind(node, what, node->kind == HW_YAML_SCALAR ? "a text (\"\" if it is to be empty)" : "a text",
+                         err);
     *out = node->text;
     return true;
 }
