@@ -1,51 +1,14 @@
 #include "support_text.h"
 
+#include "support_files.h"
+
 #include <check.h>
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
-static char directory[64];
-static hw_arena *paths;
-
-const char *directory_begin(void)
+const char *scratch_gzip(const char *name, const char *text)
 {
-    strcpy(directory, "/tmp/headwise-text-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    paths = hw_arena_new(0);
-    return directory;
-}
-
-void directory_end(void)
-{
-    DIR *d = opendir(directory);
-    ck_assert_ptr_nonnull(d);
-    for (struct dirent *entry; (entry = readdir(d));)
-        if (*entry->d_name != '.') unlink(directory_file(entry->d_name));
-    closedir(d);
-    ck_assert_int_eq(rmdir(directory), 0);
-    hw_arena_free(paths);
-}
-
-const char *directory_file(const char *name) { return hw_arena_string(paths, "%s/%s", directory, name); }
-
-const char *file_write_bytes(const char *name, const void *bytes, size_t size)
-{
-    const char *path = directory_file(name);
-    FILE *f = fopen(path, "wb");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_uint_eq(fwrite(bytes, 1, size, f), size);
-    ck_assert_int_eq(fclose(f), 0);
-    return path;
-}
-
-const char *file_write(const char *name, const char *text) { return file_write_bytes(name, text, strlen(text)); }
-
-const char *file_write_gzip(const char *name, const char *text)
-{
-    const char *path = directory_file(name);
+    const char *path = scratch_path(name);
     gzFile f = gzopen(path, "wb");
     ck_assert_ptr_nonnull(f);
     ck_assert_int_eq(gzwrite(f, text, (unsigned)strlen(text)), (int)strlen(text));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support_files.h"
 #include "support_text.h"
 
 static hw_arena *arena;
@@ -15,7 +16,9 @@ static const char *directory;
 static void begin(void)
 {
     arena = hw_arena_new(0);
-    directory = directory_begin();
+    scratch_begin();
+    const char *file = scratch_path("x");
+    directory = hw_arena_string(arena, "%.*s", (int)strlen(file) - 2, file);
     tokenizer = tokenizer_of("word", NULL);
     source = (hw_side){.suffix = "en", .tokenizer = tokenizer, .vocabulary = vocabulary_of(arena, "a b c")};
     target = (hw_side){.suffix = "fr", .tokenizer = tokenizer, .vocabulary = vocabulary_of(arena, "x y")};
@@ -24,7 +27,7 @@ static void begin(void)
 static void end(void)
 {
     hw_tokenizer_free(tokenizer);
-    directory_end();
+    scratch_end();
     hw_arena_free(arena);
 }
 
@@ -46,17 +49,17 @@ static hw_corpus *load(int64_t max_length)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static const char *const english = "a b\n\nc a q\nb\n \t \na a a a\nb c\n", *const french =
-                                                                                "x\ny\ny x\n\n\nx x x x\ny z <s>\n";
+static const char *const english = "a b\n\nc a q\nb\n \t \na a a a\nb c\na\n";
+static const char *const french = "x\ny\ny x\n\n\nx\ny z <s>\nx x x x\n";
 
 static void check_corpus(void)
 {
     hw_corpus *corpus = load(3);
     const hw_corpus_counts *n = hw_corpus_count(corpus);
-    ck_assert_int_eq(n->lines, 7);
+    ck_assert_int_eq(n->lines, 8);
     ck_assert_int_eq(n->pairs, 3);
     ck_assert_int_eq(n->dropped[HW_DROP_BLANK], 3);
-    ck_assert_int_eq(n->dropped[HW_DROP_LONG], 1);
+    ck_assert_int_eq(n->dropped[HW_DROP_LONG], 2);
     check_ids(hw_corpus_source(corpus, 0), "3 4");
     check_ids(hw_corpus_target(corpus, 0), "3");
     check_ids(hw_corpus_source(corpus, 1), "5 3 0");
@@ -70,40 +73,40 @@ static void check_corpus(void)
     char text[512];
     ck_assert_str_eq(
         hw_corpus_describe(corpus, text),
-        "3 of 7 pairs (dropped: 3 with a blank side, 1 longer than the limit), 7 source tokens (1 unknown), "
+        "3 of 8 pairs (dropped: 3 with a blank side, 2 longer than the limit), 7 source tokens (1 unknown), "
         "6 target tokens (2 unknown)");
     hw_corpus_free(corpus);
 }
 
 START_TEST(blank_and_long_pairs_are_dropped_in_step)
 {
-    file_write("train.en", english);
-    file_write("train.fr", french);
+    scratch_text("train.en", english);
+    scratch_text("train.fr", french);
     check_corpus();
     hw_corpus *corpus = load(0);
-    ck_assert_int_eq(hw_corpus_count(corpus)->pairs, 4);
+    ck_assert_int_eq(hw_corpus_count(corpus)->pairs, 5);
     char text[512];
-    ck_assert_str_eq(hw_corpus_describe(corpus, text), "4 of 7 pairs (dropped: 3 with a blank side), 11 source tokens "
-                                                       "(1 unknown), 10 target tokens (2 unknown)");
+    ck_assert_str_eq(hw_corpus_describe(corpus, text), "5 of 8 pairs (dropped: 3 with a blank side), 12 source tokens "
+                                                       "(1 unknown), 11 target tokens (2 unknown)");
     hw_corpus_free(corpus);
 }
 END_TEST
 
 START_TEST(gzip_and_plain_files_are_the_same)
 {
-    file_write("train.en", english);
-    file_write_gzip("train.fr.gz", french);
+    scratch_text("train.en", english);
+    scratch_gzip("train.fr.gz", french);
     check_corpus();
-    file_write_gzip("train.en.gz", "not this one: the plain file comes first\n");
+    scratch_gzip("train.en.gz", "not this one: the plain file comes first\n");
     check_corpus();
 }
 END_TEST
 
 START_TEST(only_newlines_end_lines)
 {
-    file_write("train.en", "\xEF\xBB\xBF"
-                           "a\r\nb\xE2\x80\xA8 a\xC2\x85 \f \v \r b\n\xC2\xA0\nc");
-    file_write("train.fr", "x\ny\r\nx\ny");
+    scratch_text("train.en", "\xEF\xBB\xBF"
+                             "a\r\nb\xE2\x80\xA8 a\xC2\x85 \f \v \r b\n\xC2\xA0\nc");
+    scratch_text("train.fr", "x\ny\r\nx\ny");
     hw_corpus *corpus = load(0);
     ck_assert_int_eq(hw_corpus_count(corpus)->pairs, 4);
     check_ids(hw_corpus_source(corpus, 0), "3");
@@ -122,8 +125,8 @@ START_TEST(null_bytes_and_long_lines_are_text)
     memcpy(text, "a\0b a\n", 6);
     memset(text + 6, 'a', LONG);
     memcpy(text + 6 + LONG, "\nb\n", 3);
-    file_write_bytes("train.en", text, LONG + 9);
-    file_write("train.fr", "x\nx\nx\n");
+    scratch_write("train.en", text, LONG + 9);
+    scratch_text("train.fr", "x\nx\nx\n");
     hw_corpus *corpus = load(0);
     check_ids(hw_corpus_source(corpus, 0), "0 3");
     check_ids(hw_corpus_source(corpus, 1), "0");
@@ -187,8 +190,8 @@ static const char *with_directory(const char *message)
 
 START_TEST(faults_are_said_exactly)
 {
-    if (faults[_i].english) file_write("train.en", faults[_i].english);
-    if (faults[_i].french) file_write("train.fr", faults[_i].french);
+    if (faults[_i].english) scratch_text("train.en", faults[_i].english);
+    if (faults[_i].french) scratch_text("train.fr", faults[_i].french);
     hw_error err = {""};
     ck_assert_ptr_null(hw_corpus_load(directory, "train", &source, &target, 0, &err));
     ck_assert_str_eq(err.message, with_directory(faults[_i].message));
@@ -200,12 +203,12 @@ START_TEST(paths)
     hw_error err = {""};
     char path[HW_PATH];
     ck_assert(!hw_corpus_path(path, directory, "test", "align", NULL));
-    file_write_gzip("test.align.gz", "0-0\n");
+    scratch_gzip("test.align.gz", "0-0\n");
     ck_assert(hw_corpus_path(path, directory, "test", "align", &err));
-    ck_assert_str_eq(path, directory_file("test.align.gz"));
-    file_write("test.align", "0-0\n");
+    ck_assert_str_eq(path, scratch_path("test.align.gz"));
+    scratch_text("test.align", "0-0\n");
     ck_assert(hw_corpus_path(path, directory, "test", "align", &err));
-    ck_assert_str_eq(path, directory_file("test.align"));
+    ck_assert_str_eq(path, scratch_path("test.align"));
     char long_name[HW_PATH];
     memset(long_name, 'a', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
@@ -219,7 +222,7 @@ END_TEST
 START_TEST(lines_as_they_stand)
 {
     hw_error err = {""};
-    const hw_lines *lines = hw_lines_load(arena, file_write("a", "one\n\n two \xC2\xA0\r\nlast"), &err);
+    const hw_lines *lines = hw_lines_load(arena, scratch_text("a", "one\n\n two \xC2\xA0\r\nlast"), &err);
     ck_assert_msg(lines != NULL, "%s", err.message);
     ck_assert_int_eq(lines->count, 4);
     static const char *const expected[] = {"one", "", " two \xC2\xA0", "last"};
@@ -228,15 +231,15 @@ START_TEST(lines_as_they_stand)
         ck_assert_str_eq(hw_lines_get(lines, i, &bytes), expected[i]);
         ck_assert_uint_eq(bytes, strlen(expected[i]));
     }
-    const hw_lines *other = hw_lines_load(arena, file_write("b", "1\n2\n"), &err);
+    const hw_lines *other = hw_lines_load(arena, scratch_text("b", "1\n2\n"), &err);
     ck_assert(hw_lines_parallel(lines, lines, &err));
     ck_assert(!hw_lines_parallel(lines, other, &err));
     ck_assert_str_eq(err.message,
                      with_directory("DIR/a has 4 lines, but DIR/b has 2; line by line they must belong together"));
-    ck_assert_ptr_null(hw_lines_load(arena, file_write("c", "\n\n\x80"), &err));
+    ck_assert_ptr_null(hw_lines_load(arena, scratch_text("c", "\n\n\x80"), &err));
     ck_assert_str_eq(err.message,
                      with_directory("DIR/c:3: byte 1 is 0x80, which is not valid UTF-8; convert the file to UTF-8"));
-    ck_assert_int_eq(hw_lines_load(arena, file_write("d", ""), &err)->count, 0);
+    ck_assert_int_eq(hw_lines_load(arena, scratch_text("d", ""), &err)->count, 0);
 }
 END_TEST
 
@@ -246,7 +249,7 @@ START_TEST(many_lines)
     char *text = malloc(LINES * 8), *to = text;
     for (int i = 0; i < LINES; i++) to += sprintf(to, "%d\n", i);
     hw_error err = {""};
-    const hw_lines *lines = hw_lines_load(arena, file_write("many", text), &err);
+    const hw_lines *lines = hw_lines_load(arena, scratch_text("many", text), &err);
     ck_assert_int_eq(lines->count, LINES);
     for (int i = 0; i < LINES; i++) ck_assert_int_eq(atoi(hw_lines_get(lines, i, NULL)), i);
     free(text);

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "support_files.h"
 #include "support_text.h"
 
 static hw_arena *arena;
@@ -10,18 +11,18 @@ static hw_error err;
 static void begin(void)
 {
     arena = hw_arena_new(0);
-    directory_begin();
+    scratch_begin();
 }
 
 static void end(void)
 {
-    directory_end();
+    scratch_end();
     hw_arena_free(arena);
 }
 
 static const hw_lines *lines_of(const char *name, const char *text)
 {
-    const hw_lines *lines = hw_lines_load(arena, file_write(name, text), &err);
+    const hw_lines *lines = hw_lines_load(arena, scratch_text(name, text), &err);
     ck_assert_msg(lines != NULL, "%s", err.message);
     return lines;
 }
@@ -31,7 +32,7 @@ static const hw_lines *lines_of(const char *name, const char *text)
 START_TEST(links_are_read_in_order_and_once)
 {
     const hw_alignments *a =
-        hw_alignments_load(arena, file_write("a", "1-0 0-1\t0p0\n\n 2p3 2-3 2p3 10-2147483647 2-1\n"), &err);
+        hw_alignments_load(arena, scratch_text("a", "1-0 0-1\t0p0\n\n 2p3 2-3 2p3 10-2147483647 2-1\n"), &err);
     ck_assert_msg(a != NULL, "%s", err.message);
     ck_assert_int_eq(a->count, 3);
     static const hw_link expected[] = {{0, 0, false}, {0, 1, true}, {1, 0, true},
@@ -51,7 +52,7 @@ static const char *const no_links[] = {"0",     "-1",      "0-",           "0x1"
 
 START_TEST(what_is_no_link)
 {
-    const char *path = file_write("a", hw_arena_string(arena, "0-0\n1-1 %s\n", no_links[_i]));
+    const char *path = scratch_text("a", hw_arena_string(arena, "0-0\n1-1 %s\n", no_links[_i]));
     ck_assert_ptr_null(hw_alignments_load(arena, path, &err));
     ck_assert_str_eq(
         err.message,
@@ -64,15 +65,15 @@ START_TEST(links_must_fit_their_pair)
 {
     const hw_lines *source = lines_of("s", "a b c\n\n"), *target = lines_of("t", "x  y\n\n"),
                    *more = lines_of("m", "x\n");
-    const hw_alignments *a = hw_alignments_load(arena, file_write("a", "2-1 0p0\n\n"), &err);
+    const hw_alignments *a = hw_alignments_load(arena, scratch_text("a", "2-1 0p0\n\n"), &err);
     ck_assert_msg(hw_alignments_fit(a, source, target, &err), "%s", err.message);
-    a = hw_alignments_load(arena, file_write("a", "0-1 1p2\n\n"), &err);
+    a = hw_alignments_load(arena, scratch_text("a", "0-1 1p2\n\n"), &err);
     ck_assert(!hw_alignments_fit(a, source, target, &err));
     ck_assert_str_eq(err.message, hw_arena_string(arena,
                                                   "%s:1: link 1p2 points beyond the pair, which has 3 source and 2 "
                                                   "target words",
                                                   a->path));
-    a = hw_alignments_load(arena, file_write("a", "\n\n\n"), &err);
+    a = hw_alignments_load(arena, scratch_text("a", "\n\n\n"), &err);
     ck_assert(!hw_alignments_fit(a, source, target, &err));
     ck_assert_str_eq(err.message,
                      hw_arena_string(arena, "%s has 3 lines, but %s has 2; each pair needs a line, empty or not",
@@ -95,7 +96,7 @@ static const char *const trees = "# sent_id = 1\n# text = the cat ( sleeps )\n" 
 
 START_TEST(trees_are_read)
 {
-    const hw_conllu *c = hw_conllu_load(arena, file_write("c", trees), &err);
+    const hw_conllu *c = hw_conllu_load(arena, scratch_text("c", trees), &err);
     ck_assert_msg(c != NULL, "%s", err.message);
     ck_assert_int_eq(c->count, 2);
     static const struct {
@@ -151,7 +152,7 @@ static const struct {
 
 START_TEST(wrong_trees_are_refused)
 {
-    const char *path = file_write("c", wrong_trees[_i].text);
+    const char *path = scratch_text("c", wrong_trees[_i].text);
     ck_assert_ptr_null(hw_conllu_load(arena, path, &err));
     ck_assert_str_eq(err.message, hw_arena_string(arena, "%s%s", path, wrong_trees[_i].message));
 }
@@ -159,7 +160,7 @@ END_TEST
 
 START_TEST(trees_must_fit_their_lines)
 {
-    const hw_conllu *c = hw_conllu_load(arena, file_write("c", trees), &err);
+    const hw_conllu *c = hw_conllu_load(arena, scratch_text("c", trees), &err);
     const hw_lines *l = lines_of("l1", "the cat ( sleeps )\n");
     ck_assert(!hw_conllu_fit(c, l, &err));
     ck_assert_str_eq(err.message,
@@ -181,7 +182,7 @@ START_TEST(long_chains_are_no_circles)
 {
     char *text = hw_arena_alloc(arena, 2000 * 64), *to = text;
     for (int i = 1; i <= 2000; i++) to += sprintf(to, "%d\tw\t_\tX\t_\t_\t%d\tdep\t_\t_\n", i, i - 1);
-    const hw_conllu *c = hw_conllu_load(arena, file_write("c", text), &err);
+    const hw_conllu *c = hw_conllu_load(arena, scratch_text("c", text), &err);
     ck_assert_msg(c != NULL, "%s", err.message);
     ck_assert_int_eq(c->start[1], 2000);
 }
@@ -191,7 +192,7 @@ END_TEST
 
 START_TEST(labels_become_groups)
 {
-    const hw_groups *g = hw_groups_load(arena, file_write("g", "seen\nunseen\nseen\nseen\n"), &err);
+    const hw_groups *g = hw_groups_load(arena, scratch_text("g", "seen\nunseen\nseen\nseen\n"), &err);
     ck_assert_msg(g != NULL, "%s", err.message);
     ck_assert_int_eq(g->count, 4);
     ck_assert_int_eq(g->groups, 2);
@@ -199,7 +200,7 @@ START_TEST(labels_become_groups)
     ck_assert_str_eq(g->names[1], "unseen");
     static const int expected[] = {0, 1, 0, 0};
     for (int i = 0; i < 4; i++) ck_assert_int_eq(g->group[i], expected[i]);
-    const char *path = file_write("g", "seen\n \nseen\n");
+    const char *path = scratch_text("g", "seen\n \nseen\n");
     ck_assert_ptr_null(hw_groups_load(arena, path, &err));
     ck_assert_str_eq(err.message,
                      hw_arena_string(arena, "%s:2: a label is missing; each pair has one, a line each", path));

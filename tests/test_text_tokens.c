@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support_files.h"
 #include "support_text.h"
 
 static hw_arena *arena;
@@ -11,12 +12,12 @@ static hw_arena *arena;
 static void begin(void)
 {
     arena = hw_arena_new(0);
-    directory_begin();
+    scratch_begin();
 }
 
 static void end(void)
 {
-    directory_end();
+    scratch_end();
     hw_arena_free(arena);
 }
 
@@ -137,7 +138,7 @@ START_TEST(char_gives_back_every_line)
     hw_tokenizer_encode(t, NULL, line, strlen(line), &tokens);
     for (int64_t i = 0; i < tokens.count; i++) hw_counts_add(counts, tokens.items[i].text, tokens.items[i].bytes, 1);
     const hw_vocabulary *made = hw_vocabulary_build(arena, counts, &(hw_vocabulary_options){0});
-    const char *path = directory_file("char.vocab");
+    const char *path = scratch_path("char.vocab");
     hw_error err = {""};
     ck_assert_msg(hw_vocabulary_save(made, path, &err), "%s", err.message);
     const hw_vocabulary *v = hw_vocabulary_load(arena, path, &err);
@@ -207,7 +208,7 @@ START_TEST(commonest_first_then_bytes)
     hw_tokenizer *t = tokenizer_of("word", NULL);
     hw_counts *counts = hw_counts_new(arena);
     hw_error err = {""};
-    const char *path = file_write("a.txt", "b a c\nb a\n\xC3\xA9 b zz z\n <s> <s> <s> <unk> </s>\n");
+    const char *path = scratch_text("a.txt", "b a c\nb a\n\xC3\xA9 b zz z\n <s> <s> <s> <unk> </s>\n");
     ck_assert_msg(hw_counts_add_file(counts, t, path, &err), "%s", err.message);
     ck_assert_int_eq(hw_counts_total(counts), 14);
     ck_assert_int_eq(hw_counts_distinct(counts), 9);
@@ -300,7 +301,7 @@ START_TEST(any_token_comes_back_from_its_file)
     const hw_vocabulary *v = hw_vocabulary_build(arena, counts, &(hw_vocabulary_options){0});
     ck_assert_int_eq(hw_vocabulary_size(v), HW_SPECIALS + hw_counts_distinct(counts));
     hw_error err = {""};
-    const char *path = directory_file("hard.vocab");
+    const char *path = scratch_path("hard.vocab");
     ck_assert_msg(hw_vocabulary_save(v, path, &err), "%s", err.message);
     const hw_vocabulary *loaded = hw_vocabulary_load(arena, path, &err);
     ck_assert_msg(loaded != NULL, "%s", err.message);
@@ -313,14 +314,14 @@ END_TEST
 START_TEST(line_ends_of_other_systems)
 {
     hw_error err = {""};
-    const char *path = file_write("crlf.vocab", "\xEF\xBB\xBF<unk>\r\n<s>\r\n</s>\r\na\r\nb\r\n");
+    const char *path = scratch_text("crlf.vocab", "\xEF\xBB\xBF<unk>\r\n<s>\r\n</s>\r\na\r\nb\r\n");
     const hw_vocabulary *v = hw_vocabulary_load(arena, path, &err);
     ck_assert_msg(v != NULL, "%s", err.message);
     check_same(vocabulary_of(arena, "a b"), v);
-    v = hw_vocabulary_load(arena, file_write("last.vocab", "<unk>\n<s>\n</s>\na\nb"), &err);
+    v = hw_vocabulary_load(arena, scratch_text("last.vocab", "<unk>\n<s>\n</s>\na\nb"), &err);
     ck_assert_msg(v != NULL, "%s", err.message);
     check_same(vocabulary_of(arena, "a b"), v);
-    v = hw_vocabulary_load(arena, file_write("none.vocab", "<unk>\n<s>\n</s>"), &err);
+    v = hw_vocabulary_load(arena, scratch_text("none.vocab", "<unk>\n<s>\n</s>"), &err);
     ck_assert_msg(v != NULL, "%s", err.message);
     ck_assert_int_eq(hw_vocabulary_size(v), 3);
 }
@@ -348,7 +349,7 @@ static const struct {
 START_TEST(wrong_vocabulary_files_are_refused)
 {
     hw_error err = {""};
-    const char *path = file_write("wrong.vocab", wrong_files[_i].text);
+    const char *path = scratch_text("wrong.vocab", wrong_files[_i].text);
     ck_assert_ptr_null(hw_vocabulary_load(arena, path, &err));
     ck_assert_str_eq(err.message, hw_arena_string(arena, "%s%s", path, wrong_files[_i].message));
 }
@@ -357,19 +358,19 @@ END_TEST
 START_TEST(files_that_cannot_be_read)
 {
     hw_error err = {""};
-    const char *path = directory_file("missing");
+    const char *path = scratch_path("missing");
     ck_assert_ptr_null(hw_vocabulary_load(arena, path, &err));
     ck_assert_str_eq(err.message, hw_arena_string(arena, "%s: cannot be read: No such file or directory", path));
     hw_tokenizer *t = tokenizer_of("word", NULL);
     hw_counts *counts = hw_counts_new(arena);
     ck_assert(!hw_counts_add_file(counts, t, path, &err));
     ck_assert_str_eq(err.message, hw_arena_string(arena, "%s: cannot be read: No such file or directory", path));
-    path = file_write("latin1", "un\n\xE9t\xE9\n");
+    path = scratch_text("latin1", "un\n\xE9t\xE9\n");
     ck_assert(!hw_counts_add_file(counts, t, path, &err));
     ck_assert_str_eq(
         err.message,
         hw_arena_string(arena, "%s:2: byte 1 is 0xE9, which is not valid UTF-8; convert the file to UTF-8", path));
-    path = hw_arena_string(arena, "%s/no/such/place", directory_file("x"));
+    path = hw_arena_string(arena, "%s/no/such/place", scratch_path("x"));
     ck_assert(!hw_vocabulary_save(vocabulary_of(arena, "a"), path, &err));
     ck_assert_ptr_nonnull(strstr(err.message, path));
     hw_tokenizer_free(t);

@@ -39,7 +39,8 @@ bool hw_check_utf8(const char *path, int64_t line, const char *text, size_t byte
 int hw_next_line(hw_reader *reader, const char *path, char **line, size_t *bytes, hw_error *err)
 {
     int got = hw_reader_line(reader, line, bytes, err);
-    if (got == 1 && !hw_check_utf8(path, hw_reader_number(reader), *line, *bytes, err)) return -1;
+    const char *name = strcmp(path, "-") ? path : "standard input";
+    if (got == 1 && !hw_check_utf8(name, hw_reader_number(reader), *line, *bytes, err)) return -1;
     return got;
 }
 
