@@ -318,6 +318,7 @@ typedef struct hw_grammar_relation {
 
 /* What came out. Names live as long as the grammar, arrays until hw_grammar_report_clear. */
 typedef struct hw_grammar_report {
+    const char *side[2];                  /* source, target */
     int64_t train, valid, test, seed;
     int64_t unseen;                       /* test sentences with a held-out combination */
     int64_t vocabulary[2];                /* different words of a side */

@@ -6,12 +6,10 @@
  * (rewritten further) or a word class of the lexicon. A feature is a variable: parts that agree hold the same one, so
  * agreement costs no unifier.
  *
- *   grammar_load.c  features, lexicon, rewrite passes from YAML        grammar_derive.c   draws a tree of one sentence
- *         pair
- *   grammar_rules.c  the rules and their small notation                 grammar_surface.c  its words, links, final
- *         passes
- *   grammar_check.c  faults that show only in the whole                 grammar_corpus.c   train, valid, test; files;
- *         counts */
+ *   grammar_load.c     features, passes, settings     grammar_derive.c   draws a tree of one sentence pair
+ *   grammar_lexicon.c  word classes and their forms   grammar_surface.c  its words, links, final passes
+ *   grammar_rules.c    the rules and their notation   grammar_corpus.c   train, valid and test
+ *   grammar_check.c    faults seen only in the whole  grammar_write.c    files and counts */
 #ifndef HEADWISE_TEXT_GRAMMAR_H
 #define HEADWISE_TEXT_GRAMMAR_H
 
@@ -147,19 +145,32 @@ hw_bundle hw_bundle_open(void);
 /* Adds b's values to a; false where they contradict. */
 bool hw_bundle_unify(hw_bundle *a, const hw_bundle *b);
 hw_symbol *hw_grammar_symbol(const hw_grammar *g, const char *name);
-/* Reads names of values at text[0..size-1], which stands `offset` characters into the scalar `at`, separated by blanks or dots. */
-bool hw_grammar_values(const hw_grammar *g, const hw_yaml *at, const char *text, int size, hw_bundle *out, hw_error *err);
+/* Reads names of values at text[0..size-1], a piece of the scalar `at`, separated by blanks or dots. */
+bool hw_grammar_values(const hw_grammar *g, const hw_yaml *at, const char *text, int size, hw_bundle *out,
+                       hw_error *err);
 /* hw_yaml_fail at the place where `text`, a part of the scalar's text, stands. */
 bool hw_grammar_fail(const hw_yaml *at, const char *text, hw_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Reads names of features, separated by blanks, at text[0..size-1] into bits. */
-bool hw_grammar_features(const hw_grammar *g, const hw_yaml *at, const char *text, int size, uint32_t *out, hw_error *err);
+bool hw_grammar_features(const hw_grammar *g, const hw_yaml *at, const char *text, int size, uint32_t *out,
+                         hw_error *err);
+/* The values that a scalar names; node NULL: none. */
+bool hw_grammar_read_values(const hw_grammar *g, const hw_yaml *node, const char *what, hw_bundle *out, hw_error *err);
+/* Fails unless the scalar can be a name of the grammar's own (of a feature, a value, a class ...). */
+bool hw_grammar_check_name(const hw_yaml *node, hw_error *err);
+bool hw_grammar_is_mapping(const hw_yaml *node, const char *what, hw_error *err); /* and not empty */
+bool hw_grammar_is_sequence(const hw_yaml *node, const char *what, hw_error *err);
 /* The words of a scalar or of a sequence of scalars. */
 bool hw_grammar_words(const hw_grammar *g, const hw_yaml *node, const char *what, int *count, const char ***words,
                       hw_error *err);
 /* The name nearest to a misspelt one as ", did you mean X?", or "". */
 const char *hw_grammar_hint(const hw_grammar *g, const char *word, int count, const char *(*name)(int, const void *),
                             const void *argument);
+
+/* ---- grammar_lexicon.c ---- */
+
+/* Makes room for all symbols at once, since rules keep pointers to them. */
+bool hw_grammar_read_lexicon(hw_grammar *g, const hw_yaml *node, const hw_yaml *rules, hw_error *err);
 
 /* ---- grammar_rules.c ---- */
 
@@ -200,9 +211,9 @@ typedef struct hw_derivation {
 
 typedef struct hw_word {
     const char *text, *pos, *relation;
-    int head;  /* index, -1: the root */
-    int match; /* the other mark, -1: none */
-    int piece; /* of a spelled word, from 1; 0: not spelled */
+    int head;       /* index, -1: the root */
+    int match;      /* the other mark, -1: none */
+    int piece;      /* of a spelled word, from 1; 0: not spelled */
     hw_bundle says; /* what its form and its entry say of features */
     const hw_node *node;
 } hw_word;

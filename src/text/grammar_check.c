@@ -33,10 +33,11 @@ static bool check_ends(const hw_grammar *g, hw_error *err)
     }
     for (int i = 0; i < g->symbols; i++)
         if (!ends[i])
-            return hw_yaml_fail(g->symbol[i].at, err,
-                                "%s never ends: each of its rules leads back to a phrase that never ends; give it one that "
-                                "leads to words",
-                                g->symbol[i].name);
+            return hw_yaml_fail(
+                g->symbol[i].at, err,
+                "%s never ends: each of its rules leads back to a phrase that never ends; give it one that "
+                "leads to words",
+                g->symbol[i].name);
     return true;
 }
 
@@ -64,11 +65,13 @@ static bool unify_rule(const hw_grammar *g, hw_rule *rule, hw_error *err)
         const hw_part *part = &rule->part[i];
         hw_bundle own = part->is;
         if (part->entry && !hw_bundle_unify(&own, &part->entry->is))
-            return hw_yaml_fail(rule->at, err, "%s: '%s' cannot be what the brackets say", part->label, part->entry->name);
+            return hw_yaml_fail(rule->at, err, "%s: '%s' cannot be what the brackets say", part->label,
+                                part->entry->name);
         if (part->free) continue;
         for (int f = 0; f < g->features; f++)
             if (all->value[f] >= 0 && own.value[f] >= 0 && all->value[f] != own.value[f])
-                return hw_yaml_fail(rule->at, err, "%s is %s, but the rule's %s is %s; mark it [free] if it need not agree",
+                return hw_yaml_fail(rule->at, err,
+                                    "%s is %s, but the rule's %s is %s; mark it [free] if it need not agree",
                                     part->label, value_text(g, &own, f), g->feature[f].name, value_text(g, all, f));
         hw_bundle_unify(all, &own);
     }
@@ -101,8 +104,10 @@ static bool check_rule(const hw_grammar *g, hw_rule *rule, hw_error *err)
         char text[256] = "";
         for (int f = 0; f < g->features; f++)
             if (values.value[f] >= 0)
-                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "", value_text(g, &values, f));
-        return hw_yaml_fail(rule->at, err, "%s: no %s can be %s", part->label, part->symbol->name, text);
+                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "",
+                         value_text(g, &values, f));
+        return hw_yaml_fail(rule->at, err, "%s: no %s of %s is %s, which the rule asks for", part->label,
+                            part->symbol->word ? "word" : "rule", part->symbol->name, text);
     }
     return true;
 }
@@ -142,8 +147,10 @@ static bool check_forms(const hw_grammar *g, const hw_symbol *symbol, const hw_e
         if (!found) {
             char text[256] = "";
             for (int i = 0; i < count; i++)
-                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? "." : "", value_text(g, &values, open[i]));
-            return hw_yaml_fail(entry->at, err, "lexicon.%s: '%s' has no %s form for %s; add it, or say with `is:` what it is",
+                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? "." : "",
+                         value_text(g, &values, open[i]));
+            return hw_yaml_fail(entry->at, err,
+                                "lexicon.%s: '%s' has no %s form for %s; add it, or say with `is:` what it is",
                                 symbol->name, entry->name, g->side[side], text);
         }
         int k = 0;
@@ -162,19 +169,7 @@ static bool check_lexicon(const hw_grammar *g, hw_error *err)
     return true;
 }
 
-static bool check_held_out(const hw_grammar *g, hw_error *err)
-{
-    for (int i = 0; i < 2 && g->held[i]; i++) {
-        if (!g->held[i]->word)
-            return hw_yaml_fail(g->held[i]->at, err, "held_out.between: %s is a phrase, not a word class", g->held[i]->name);
-        if (!(g->held[i]->features >> g->held_feature & 1))
-            return hw_yaml_fail(g->held[i]->at, err, "held_out.agree: %s has no %s", g->held[i]->name,
-                                g->feature[g->held_feature].name);
-    }
-    return true;
-}
-
 bool hw_grammar_check(hw_grammar *g, hw_error *err)
 {
-    return check_lexicon(g, err) && check_rules(g, err) && check_ends(g, err) && check_used(g, err) && check_held_out(g, err);
+    return check_lexicon(g, err) && check_rules(g, err) && check_ends(g, err) && check_used(g, err);
 }

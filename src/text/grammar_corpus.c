@@ -1,10 +1,11 @@
-/* Makes the three sets of a corpus from a grammar: different sentences throughout, and combinations that only the test set
- * shows.
+/* Makes the three sets of a corpus from a grammar: different sentences throughout, and combinations that only the test
+ * set shows.
  *
- * A combination is a pair of words of two classes that agree in a feature, wherever they stand (an adjective and the noun that
- * it describes). A hash of the two words decides whether it is held out, so the same ones are for every seed (the idea of
- * testing on new combinations of known words: Lake and Baroni 2018, "Generalization without systematicity"). The test set is
- * drawn first, then valid, then train, each from its own sequence of random numbers, each refusing what was there before. */
+ * A combination is a pair of words of two classes that agree in a feature, wherever they stand (an adjective and the
+ * noun that it describes). A hash of the two words decides whether it is held out, so the same ones are for every seed
+ * (the idea of testing on new combinations of known words: Lake and Baroni 2018, "Generalization without
+ * systematicity"). The test set is drawn first, then valid, then train, each from its own sequence of random numbers,
+ * each refusing what was there before. */
 #include "grammar.h"
 
 #include <string.h>
@@ -61,15 +62,17 @@ static bool fits_length(const hw_grammar *g, const hw_pair *pair)
 static bool is_new(generator *v, const hw_pair *pair)
 {
     bool added;
-    uint64_t target = hw_text_hash(pair->text[HW_TARGET]), *known = hw_keys_add(&v->seen, hw_text_hash(pair->text[HW_SOURCE]), &added);
+    uint64_t target = hw_text_hash(pair->text[HW_TARGET]),
+             *known = hw_keys_add(&v->seen, hw_text_hash(pair->text[HW_SOURCE]), &added);
     if (added) *known = target;
     if (*known == target) return added;
     if (!v->report->ambiguous++)
-        snprintf(v->report->ambiguity, sizeof v->report->ambiguity, "%s => %s", pair->text[HW_SOURCE], pair->text[HW_TARGET]);
+        snprintf(v->report->ambiguity, sizeof v->report->ambiguity, "%s => %s", pair->text[HW_SOURCE],
+                 pair->text[HW_TARGET]);
     return false;
 }
 
-/* Draws until a pair comes that may be the set's next; unseen: it must have a held-out combination, or must have none. */
+/* Draws until a pair comes that may be the set's next; unseen: with a held-out combination, otherwise without. */
 static bool next_pair(generator *v, const hw_rule *pin, bool unseen, hw_pair *pair, hw_error *err)
 {
     const char *reason = "";
@@ -88,10 +91,11 @@ static bool next_pair(generator *v, const hw_rule *pin, bool unseen, hw_pair *pa
         reason = "it was there already";
         if (is_new(v, pair)) return true;
     }
-    return hw_fail(err,
-                   "%s: no further sentence was found in %d tries; of the last one: %s. Ask for fewer pairs or let the grammar "
-                   "say more",
-                   v->g->path, (int)MOST_TRIES, reason);
+    return hw_fail(
+        err,
+        "%s: no further sentence was found in %d tries; of the last one: %s. Ask for fewer pairs or let the grammar "
+        "say more",
+        v->g->path, (int)MOST_TRIES, reason);
 }
 
 /* ---- a set ------------------------------------------------------------------------------------------------------- */
@@ -146,17 +150,25 @@ static int64_t chosen(int64_t option, int64_t own) { return option < 0 ? own : o
 bool hw_grammar_generate(const hw_grammar *g, const hw_grammar_options *options, const char *directory,
                          hw_grammar_report *report, hw_progress_function progress, void *context, hw_error *err)
 {
-    *report = (hw_grammar_report){.train = chosen(options->pairs, g->pairs), .valid = chosen(options->valid, g->valid),
-                                  .test = chosen(options->test, g->test), .seed = chosen(options->seed, g->seed)};
+    *report = (hw_grammar_report){.side = {g->side[0], g->side[1]},
+                                  .train = chosen(options->pairs, g->pairs),
+                                  .valid = chosen(options->valid, g->valid),
+                                  .test = chosen(options->test, g->test),
+                                  .seed = chosen(options->seed, g->seed)};
     bool grouped = g->held[0] != NULL;
     int pinned = report->test < g->pinned ? (int)report->test : g->pinned;
     int64_t unseen = grouped ? (int64_t)((double)report->test * g->held_test + 0.5) : 0;
     if (unseen > report->test - pinned) unseen = report->test - pinned;
     const subset sets[] = {{"test", 2, report->test, unseen, pinned, true, grouped},
-                        {"valid", 1, report->valid, 0, 0, true, false},
-                        {"train", 0, report->train, 0, 0, options->train_annotation, false}};
-    generator v = {.g = g, .directory = directory, .report = report, .progress = progress, .context = context,
-                   .began = hw_seconds(), .total = report->train + report->valid + report->test};
+                           {"valid", 1, report->valid, 0, 0, true, false},
+                           {"train", 0, report->train, 0, 0, options->train_annotation, false}};
+    generator v = {.g = g,
+                   .directory = directory,
+                   .report = report,
+                   .progress = progress,
+                   .context = context,
+                   .began = hw_seconds(),
+                   .total = report->train + report->valid + report->test};
     if (!hw_directory_make(directory, err)) return false;
     v.derivation.arena = hw_arena_new(1 << 18);
     v.tally = hw_grammar_tally_new(g);

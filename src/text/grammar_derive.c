@@ -1,9 +1,9 @@
 /* Draws one derivation of a grammar: a tree of rules and words whose features agree.
  *
- * The tree grows from the top, parts from left to right. A feature of a node is a variable; a rule hands its own variables to the
- * parts that agree, so what one word says of gender or number holds for all of them. Rules and words are drawn by weight
- * among those that fit what is known so far; variables that nothing decided are drawn at the end. Where nothing fits the
- * whole derivation is given up, and the caller draws anew. */
+ * The tree grows from the top, parts from left to right. A feature of a node is a variable; a rule hands its own
+ * variables to the parts that agree, so what one word says of gender or number holds for all of them. Rules and words
+ * are drawn by weight among those that fit what is known so far; variables that nothing decided are drawn at the end.
+ * Where nothing fits the whole derivation is given up, and the caller draws anew. */
 #include "grammar.h"
 
 #include <string.h>
@@ -135,7 +135,9 @@ static bool expand(hw_derivation *d, hw_random *random, hw_node *node, int depth
     if (depth == DEEPEST || d->variables > MOST_VARIABLES / 2) return give_up(d, "its phrases nested without end");
     if (node->symbol) {
         int i = draw(random, node->symbol->rules, rule_weight, &(choice){d, node});
-        if (i < 0) return give_up(d, hw_arena_string(d->arena, "no rule of %s has the features asked for", node->symbol->name));
+        if (i < 0)
+            return give_up(d,
+                           hw_arena_string(d->arena, "no rule of %s has the features asked for", node->symbol->name));
         node->rule = &node->symbol->rule[i];
         bind(d, node, &node->rule->shared);
     }

@@ -1,4 +1,5 @@
-/* Reads a grammar: its features, its lexicon and its final passes. The rules are read by grammar_rules.c.
+/* Reads a grammar: its features, its final passes and what it says of the corpus; the lexicon is read by
+ * grammar_lexicon.c, the rules by grammar_rules.c.
  *
  * Names are checked where they are read, so that a misspelt one is reported at its own line and column with the nearest
  * that exists. What shows only in the whole (missing forms, endless rules) is grammar_check.c's. */
@@ -81,7 +82,8 @@ static bool find_value(const hw_grammar *g, const char *name, int *feature, int 
     return false;
 }
 
-bool hw_grammar_values(const hw_grammar *g, const hw_yaml *at, const char *text, int size, hw_bundle *out, hw_error *err)
+bool hw_grammar_values(const hw_grammar *g, const hw_yaml *at, const char *text, int size, hw_bundle *out,
+                       hw_error *err)
 {
     const char *end = text + size;
     while (text < end) {
@@ -112,7 +114,8 @@ static int find_feature(const hw_grammar *g, const char *name)
     return -1;
 }
 
-bool hw_grammar_features(const hw_grammar *g, const hw_yaml *at, const char *text, int size, uint32_t *out, hw_error *err)
+bool hw_grammar_features(const hw_grammar *g, const hw_yaml *at, const char *text, int size, uint32_t *out,
+                         hw_error *err)
 {
     for (const char *end = text + size; (text += strspn(text, " ")) < end;) {
         int length = (int)strcspn(text, " ]");
@@ -127,7 +130,7 @@ bool hw_grammar_features(const hw_grammar *g, const hw_yaml *at, const char *tex
     return true;
 }
 
-static bool read_values(const hw_grammar *g, const hw_yaml *node, const char *what, hw_bundle *out, hw_error *err)
+bool hw_grammar_read_values(const hw_grammar *g, const hw_yaml *node, const char *what, hw_bundle *out, hw_error *err)
 {
     *out = hw_bundle_open();
     const char *text;
@@ -136,20 +139,21 @@ static bool read_values(const hw_grammar *g, const hw_yaml *node, const char *wh
 }
 
 /* A name of the grammar's own: letters, digits and _ so that it can stand in the notation of rules. */
-static bool check_name(const hw_yaml *node, hw_error *err)
+bool hw_grammar_check_name(const hw_yaml *node, hw_error *err)
 {
     size_t good = strspn(node->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (good && !node->text[good] && strcmp(node->text, "free") && strcmp(node->text, "else")) return true;
-    return hw_yaml_fail(node, err, "'%s' cannot be a name: use letters, digits and _ (free and else are taken)", node->text);
+    return hw_yaml_fail(node, err, "'%s' cannot be a name: use letters, digits and _ (free and else are taken)",
+                        node->text);
 }
 
-static bool is_mapping(const hw_yaml *node, const char *what, hw_error *err)
+bool hw_grammar_is_mapping(const hw_yaml *node, const char *what, hw_error *err)
 {
     if (node->kind == HW_YAML_MAPPING && node->count) return true;
     return hw_yaml_fail(node, err, "%s: expected a mapping (name: ...) with at least one name", what);
 }
 
-static bool is_sequence(const hw_yaml *node, const char *what, hw_error *err)
+bool hw_grammar_is_sequence(const hw_yaml *node, const char *what, hw_error *err)
 {
     if (node->kind == HW_YAML_SEQUENCE && node->count) return true;
     return hw_yaml_fail(node, err, "%s: expected a list with at least one item", what);
@@ -174,7 +178,7 @@ bool hw_grammar_words(const hw_grammar *g, const hw_yaml *node, const char *what
         if (!*count) return hw_yaml_fail(node, err, "%s: a word is expected", what);
         return true;
     }
-    if (!is_sequence(node, what, err)) return false;
+    if (!hw_grammar_is_sequence(node, what, err)) return false;
     *count = node->count;
     *words = hw_arena_alloc(g->arena, (size_t)node->count * sizeof **words);
     for (int i = 0; i < node->count; i++)
@@ -198,7 +202,8 @@ static bool read_feature(hw_grammar *g, const hw_yaml *name, const hw_yaml *node
     for (int i = 0, f, v; i < node->count; i++) {
         const hw_yaml *value = node->kind == HW_YAML_MAPPING ? node->keys[i] : node->items[i];
         const char *text;
-        if (!hw_yaml_string(value, "the name of a value", &text, err) || !check_name(value, err)) return false;
+        if (!hw_yaml_string(value, "the name of a value", &text, err) || !hw_grammar_check_name(value, err))
+            return false;
         feature->count = i;
         if (find_value(g, text, &f, &v))
             return hw_yaml_fail(value, err, "%s is a value of %s already; a value's name must tell its feature", text,
@@ -216,189 +221,11 @@ static bool read_feature(hw_grammar *g, const hw_yaml *name, const hw_yaml *node
 static bool read_features(hw_grammar *g, const hw_yaml *node, hw_error *err)
 {
     if (!node) return true;
-    if (!is_mapping(node, "features", err)) return false;
+    if (!hw_grammar_is_mapping(node, "features", err)) return false;
     if (node->count > HW_FEATURES) return hw_yaml_fail(node, err, "features: at most %d", (int)HW_FEATURES);
     for (int i = 0; i < node->count; i++)
-        if (!check_name(node->keys[i], err) || !read_feature(g, node->keys[i], node->items[i], err)) return false;
-    return true;
-}
-
-/* ---- lexicon ----------------------------------------------------------------------------------------------------- */
-
-/* Names for the columns in which a category's entries give their forms: [m.sg, f.sg, m.pl, f.pl]. */
-typedef struct column_set {
-    int count;
-    hw_bundle *when;
-} column_set;
-
-/* Values that a form is for; `else`: for all that no other form is for. */
-static bool read_column(const hw_grammar *g, const hw_yaml *node, hw_bundle *when, hw_error *err)
-{
-    *when = hw_bundle_open();
-    return (node->kind == HW_YAML_SCALAR && !strcmp(node->text, "else")) || read_values(g, node, "a form", when, err);
-}
-
-static bool read_columns(const hw_grammar *g, const hw_yaml *forms, column_set out[HW_SIDES], hw_error *err)
-{
-    if (!forms) return true;
-    if (!is_mapping(forms, "forms", err) || !hw_yaml_known_keys(forms, g->side, HW_SIDES, err)) return false;
-    for (int s = 0; s < HW_SIDES; s++) {
-        const hw_yaml *list = hw_yaml_get(forms, g->side[s]);
-        if (!list) continue;
-        if (!is_sequence(list, "forms", err)) return false;
-        out[s].count = list->count;
-        out[s].when = hw_arena_alloc(g->arena, (size_t)list->count * sizeof(hw_bundle));
-        for (int i = 0; i < list->count; i++)
-            if (!read_column(g, list->items[i], &out[s].when[i], err)) return false;
-    }
-    return true;
-}
-
-static bool read_form(const hw_grammar *g, const hw_yaml *node, hw_form *form, hw_error *err)
-{
-    int count;
-    const char **words;
-    if (node->kind != HW_YAML_SCALAR) return hw_yaml_fail(node, err, "expected one form, a word or several");
-    if (!hw_grammar_words(g, node, "a form", &count, &words, err)) return false;
-    form->text = node->text;
-    return true;
-}
-
-/* One side of an entry: `cat` for all features, [cat, cats] in the category's columns, or {m: un, f: une}. */
-static bool read_forms(const hw_grammar *g, const hw_yaml *node, const char *side, const column_set *columns,
-                       hw_entry *entry, int s, hw_error *err)
-{
-    int count = node->kind == HW_YAML_SCALAR ? 1 : node->count;
-    hw_form *forms = hw_arena_alloc(g->arena, (size_t)(count + 1) * sizeof *forms);
-    if (node->kind == HW_YAML_SEQUENCE && count != columns->count)
-        return hw_yaml_fail(node, err, "%s has %d forms here, and the word class declares %d (forms: %s: [...])", side, count,
-                            columns->count, side);
-    for (int i = 0; i < count; i++) {
-        forms[i].when = node->kind == HW_YAML_SEQUENCE ? columns->when[i] : hw_bundle_open();
-        if (node->kind == HW_YAML_MAPPING && !read_column(g, node->keys[i], &forms[i].when, err)) return false;
-        if (!read_form(g, node->kind == HW_YAML_SCALAR ? node : node->items[i], &forms[i], err)) return false;
-    }
-    if (!count) return hw_yaml_fail(node, err, "%s: no form", side);
-    entry->forms[s] = count;
-    entry->form[s] = forms;
-    return true;
-}
-
-static bool read_entry(const hw_grammar *g, hw_symbol *symbol, const hw_yaml *node, const column_set columns[HW_SIDES],
-                       hw_entry *entry, hw_error *err)
-{
-    *entry = (hw_entry){.at = node, .weight = 1};
-    const hw_yaml *weight = hw_yaml_get(node, "weight");
-    if (!read_values(g, hw_yaml_get(node, "is"), "is", &entry->is, err)) return false;
-    if (weight && !hw_yaml_number(weight, "weight", 1e-9, 1e9, &entry->weight, err)) return false;
-    for (int s = 0; s < HW_SIDES; s++) {
-        const hw_yaml *side = hw_yaml_get(node, g->side[s]);
-        if (side && !read_forms(g, side, g->side[s], &columns[s], entry, s, err)) return false;
-        if (entry->forms[s] && !entry->name) entry->name = entry->form[s][0].text;
-    }
-    if (!entry->name)
-        return hw_yaml_fail(node, err, "lexicon.%s: a word needs a form for %s or for %s", symbol->name, g->side[0],
-                            g->side[1]);
-    return true;
-}
-
-/* Which features the forms and properties of the entries speak of, and on which sides the class has words. */
-static bool sum_up_entries(const hw_grammar *g, hw_symbol *symbol, hw_error *err)
-{
-    for (int e = 0; e < symbol->entries; e++) {
-        const hw_entry *entry = &symbol->entry[e];
-        for (int s = 0; s < HW_SIDES; s++) {
-            bool on = entry->forms[s] > 0;
-            if (e && on != symbol->on[s])
-                return hw_yaml_fail(entry->at, err, "lexicon.%s: '%s' %s %s form, unlike the entries before it", symbol->name,
-                                    entry->name, on ? "has a" : "has no", g->side[s]);
-            symbol->on[s] = on;
-            for (int i = 0; i < entry->forms[s]; i++)
-                for (int f = 0; f < g->features; f++)
-                    if (entry->form[s][i].when.value[f] >= 0) symbol->features |= 1u << f;
-        }
-        for (int f = 0; f < g->features; f++)
-            if (entry->is.value[f] >= 0) symbol->features |= 1u << f;
-    }
-    return true;
-}
-
-/* Names spelled from syllables: one entry without forms; its pieces are drawn when a sentence is. */
-static bool read_spelling(const hw_grammar *g, hw_symbol *symbol, const hw_yaml *node, hw_error *err)
-{
-    const hw_yaml *lengths = hw_yaml_get(node, "pieces"), *joiner = hw_yaml_get(node, "joiner");
-    if (!hw_grammar_words(g, hw_yaml_get(node, "syllables"), "syllables", &symbol->syllables, &symbol->syllable, err))
-        return false;
-    if (!lengths) return hw_yaml_fail(node, err, "lexicon.%s: syllables need `pieces: {how many: weight}`", symbol->name);
-    if (!is_mapping(lengths, "pieces", err)) return false;
-    symbol->joiner = "";
-    if (joiner && !hw_yaml_string(joiner, "joiner", &symbol->joiner, err)) return false;
-    for (int i = 0; i < lengths->count; i++) {
-        int64_t pieces;
-        if (i == HW_PIECES) return hw_yaml_fail(lengths->keys[i], err, "pieces: at most %d lengths", (int)HW_PIECES);
-        if (!hw_yaml_integer(lengths->keys[i], "a number of pieces", 1, HW_PIECES, &pieces, err) ||
-            !hw_yaml_number(lengths->items[i], "a weight", 1e-9, 1e9, &symbol->piece_weights[i], err))
+        if (!hw_grammar_check_name(node->keys[i], err) || !read_feature(g, node->keys[i], node->items[i], err))
             return false;
-        symbol->pieces[symbol->lengths++] = (int)pieces;
-    }
-    symbol->entries = 1;
-    symbol->entry = hw_arena_calloc(g->arena, 1, sizeof *symbol->entry);
-    *symbol->entry = (hw_entry){.name = symbol->name, .at = node, .weight = 1};
-    if (!read_values(g, hw_yaml_get(node, "is"), "is", &symbol->entry->is, err)) return false;
-    if (!sum_up_entries(g, symbol, err)) return false;
-    symbol->on[HW_SOURCE] = symbol->on[HW_TARGET] = true;
-    return true;
-}
-
-static bool read_pos(const hw_grammar *g, hw_symbol *symbol, const hw_yaml *node, const hw_yaml *class, hw_error *err)
-{
-    if (!node) return hw_yaml_fail(class, err, "lexicon.%s: `pos:` is missing (NOUN, VERB ...; or {%s: X, %s: Y})",
-                                   symbol->name, g->side[0], g->side[1]);
-    if (node->kind == HW_YAML_MAPPING && !hw_yaml_known_keys(node, g->side, HW_SIDES, err)) return false;
-    for (int s = 0; s < HW_SIDES; s++) {
-        const hw_yaml *pos = node->kind == HW_YAML_MAPPING ? hw_yaml_get(node, g->side[s]) : node;
-        symbol->pos[s] = "X";
-        if (pos && !hw_yaml_string(pos, "pos", &symbol->pos[s], err)) return false;
-    }
-    return true;
-}
-
-static bool read_class(hw_grammar *g, hw_symbol *symbol, const hw_yaml *node, hw_error *err)
-{
-    const char *one[] = {"pos", "forms", "is", "weight", g->side[0], g->side[1]};
-    const char *many[] = {"pos", "forms", "entries"}, *each[] = {"is", "weight", g->side[0], g->side[1]};
-    const char *spelled[] = {"pos", "is", "syllables", "pieces", "joiner"};
-    if (!is_mapping(node, symbol->name, err)) return false;
-    if (!read_pos(g, symbol, hw_yaml_get(node, "pos"), node, err)) return false;
-    if (hw_yaml_get(node, "syllables"))
-        return hw_yaml_known_keys(node, spelled, 5, err) && read_spelling(g, symbol, node, err);
-
-    column_set columns[HW_SIDES] = {{0, NULL}, {0, NULL}};
-    const hw_yaml *entries = hw_yaml_get(node, "entries");
-    if (!(entries ? hw_yaml_known_keys(node, many, 3, err) : hw_yaml_known_keys(node, one, 6, err))) return false;
-    if (!read_columns(g, hw_yaml_get(node, "forms"), columns, err)) return false;
-    if (entries && !is_sequence(entries, "entries", err)) return false;
-    symbol->entries = entries ? entries->count : 1;
-    symbol->entry = hw_arena_alloc(g->arena, (size_t)symbol->entries * sizeof *symbol->entry);
-    for (int i = 0; i < symbol->entries; i++) {
-        const hw_yaml *entry = entries ? entries->items[i] : node;
-        if (entries && (!is_mapping(entry, "an entry", err) || !hw_yaml_known_keys(entry, each, 4, err))) return false;
-        if (!read_entry(g, symbol, entry, columns, &symbol->entry[i], err)) return false;
-    }
-    return sum_up_entries(g, symbol, err);
-}
-
-/* Makes room for all symbols at once, since rules keep pointers to them. */
-static bool read_lexicon(hw_grammar *g, const hw_yaml *node, const hw_yaml *rules, hw_error *err)
-{
-    if (!is_mapping(node, "lexicon", err) || !is_mapping(rules, "rules", err)) return false;
-    g->symbol = hw_arena_calloc(g->arena, (size_t)(node->count + rules->count), sizeof *g->symbol);
-    for (int i = 0; i < node->count; i++) {
-        if (!check_name(node->keys[i], err)) return false;
-        hw_symbol *symbol = &g->symbol[g->symbols++];
-        *symbol = (hw_symbol){.name = node->keys[i]->text, .at = node->keys[i], .word = true};
-        if (!read_class(g, symbol, node->items[i], err)) return false;
-    }
     return true;
 }
 
@@ -407,7 +234,7 @@ static bool read_lexicon(hw_grammar *g, const hw_yaml *node, const hw_yaml *rule
 static bool read_rewrite(hw_grammar *g, const hw_yaml *classes, const hw_yaml *node, hw_rewrite *out, hw_error *err)
 {
     static const char *const keys[] = {"words", "before", "is", "relation", "becomes"};
-    if (!is_mapping(node, "a final pass", err) || !hw_yaml_known_keys(node, keys, 5, err)) return false;
+    if (!hw_grammar_is_mapping(node, "a final pass", err) || !hw_yaml_known_keys(node, keys, 5, err)) return false;
     const hw_yaml *words = hw_yaml_get(node, "words"), *becomes = hw_yaml_get(node, "becomes");
     const hw_yaml *before = hw_yaml_get(node, "before"), *relation = hw_yaml_get(node, "relation");
     if (!words || !becomes)
@@ -415,7 +242,7 @@ static bool read_rewrite(hw_grammar *g, const hw_yaml *classes, const hw_yaml *n
     *out = (hw_rewrite){.relation = NULL};
     if (!hw_grammar_words(g, words, "words", &out->words, &out->word, err) ||
         !hw_grammar_words(g, becomes, "becomes", &out->becomes, &out->become, err) ||
-        !read_values(g, hw_yaml_get(node, "is"), "is", &out->is, err) ||
+        !hw_grammar_read_values(g, hw_yaml_get(node, "is"), "is", &out->is, err) ||
         (relation && !hw_yaml_string(relation, "relation", &out->relation, err)))
         return false;
     if (!before) return true;
@@ -430,11 +257,11 @@ static bool read_rewrites(hw_grammar *g, const hw_yaml *root, hw_error *err)
 {
     const hw_yaml *node = hw_yaml_get(root, "rewrite"), *classes = hw_yaml_get(root, "classes");
     if (!node) return true;
-    if (!is_mapping(node, "rewrite", err) || !hw_yaml_known_keys(node, g->side, HW_SIDES, err)) return false;
+    if (!hw_grammar_is_mapping(node, "rewrite", err) || !hw_yaml_known_keys(node, g->side, HW_SIDES, err)) return false;
     for (int s = 0; s < HW_SIDES; s++) {
         const hw_yaml *list = hw_yaml_get(node, g->side[s]);
         if (!list) continue;
-        if (!is_sequence(list, "rewrite", err)) return false;
+        if (!hw_grammar_is_sequence(list, "rewrite", err)) return false;
         g->rewrites[s] = list->count;
         g->rewrite[s] = hw_arena_alloc(g->arena, (size_t)list->count * sizeof(hw_rewrite));
         for (int i = 0; i < list->count; i++)
@@ -450,10 +277,11 @@ static bool read_corpus(hw_grammar *g, const hw_yaml *node, hw_error *err)
     static const char *const keys[] = {"pairs", "valid", "test", "seed", "length"};
     int64_t *const numbers[] = {&g->pairs, &g->valid, &g->test, &g->seed};
     if (!node) return true;
-    if (!is_mapping(node, "corpus", err) || !hw_yaml_known_keys(node, keys, 5, err)) return false;
+    if (!hw_grammar_is_mapping(node, "corpus", err) || !hw_yaml_known_keys(node, keys, 5, err)) return false;
     for (int i = 0; i < 4; i++) {
         const hw_yaml *number = hw_yaml_get(node, keys[i]);
-        if (number && !hw_yaml_integer(number, keys[i], 0, i < 3 ? 100000000 : INT64_MAX, numbers[i], err)) return false;
+        if (number && !hw_yaml_integer(number, keys[i], 0, i < 3 ? 100000000 : INT64_MAX, numbers[i], err))
+            return false;
     }
     const hw_yaml *length = hw_yaml_get(node, "length");
     if (!length) return true;
@@ -480,22 +308,22 @@ static bool read_distinct(hw_grammar *g, const hw_yaml *node, hw_error *err)
     for (int i = 0; i < count; i++) {
         hw_symbol *symbol = hw_grammar_symbol(g, names[i]);
         if (!symbol || !symbol->word)
-            return hw_yaml_fail(node->kind == HW_YAML_SEQUENCE ? node->items[i] : node, err, "the lexicon has no %s%s", names[i],
-                                hw_grammar_hint(g, names[i], g->symbols, symbol_name, g));
+            return hw_yaml_fail(node->kind == HW_YAML_SEQUENCE ? node->items[i] : node, err, "the lexicon has no %s%s",
+                                names[i], hw_grammar_hint(g, names[i], g->symbols, symbol_name, g));
         symbol->distinct = true;
     }
     return true;
 }
 
-
 static bool read_held_out(hw_grammar *g, const hw_yaml *node, hw_error *err)
 {
     static const char *const keys[] = {"between", "agree", "share", "test"};
     if (!node) return true;
-    if (!is_mapping(node, "held_out", err) || !hw_yaml_known_keys(node, keys, 4, err)) return false;
+    if (!hw_grammar_is_mapping(node, "held_out", err) || !hw_yaml_known_keys(node, keys, 4, err)) return false;
     const hw_yaml *part[4];
     for (int i = 0; i < 4; i++)
-        if (!(part[i] = hw_yaml_get(node, keys[i]))) return hw_yaml_fail(node, err, "held_out: `%s:` is missing", keys[i]);
+        if (!(part[i] = hw_yaml_get(node, keys[i])))
+            return hw_yaml_fail(node, err, "held_out: `%s:` is missing", keys[i]);
     if (part[0]->kind != HW_YAML_SEQUENCE || part[0]->count != 2)
         return hw_yaml_fail(part[0], err, "held_out.between: expected two word classes, as in [noun, adjective]");
     const char *name;
@@ -505,12 +333,16 @@ static bool read_held_out(hw_grammar *g, const hw_yaml *node, hw_error *err)
         if (!symbol)
             return hw_yaml_fail(part[0]->items[i], err, "the lexicon has no %s%s", name,
                                 hw_grammar_hint(g, name, g->symbols, symbol_name, g));
+        if (!symbol->word) return hw_yaml_fail(part[0]->items[i], err, "%s is a phrase, not a word class", name);
         g->held[i] = symbol;
     }
     if (!hw_yaml_string(part[1], "agree", &name, err)) return false;
     if ((g->held_feature = find_feature(g, name)) < 0)
         return hw_yaml_fail(part[1], err, "there is no feature %s%s", name,
                             hw_grammar_hint(g, name, g->features, feature_name, g));
+    for (int i = 0; i < 2; i++)
+        if (!(g->held[i]->features >> g->held_feature & 1))
+            return hw_yaml_fail(part[0]->items[i], err, "%s has no %s to agree in", g->held[i]->name, name);
     return hw_yaml_number(part[2], "held_out.share", 0, 1, &g->held_share, err) &&
            hw_yaml_number(part[3], "held_out.test", 0, 1, &g->held_test, err);
 }
@@ -519,7 +351,8 @@ static bool read_held_out(hw_grammar *g, const hw_yaml *node, hw_error *err)
 static bool read_annotate(hw_grammar *g, const hw_yaml *node, hw_error *err)
 {
     if (!node) return true;
-    if (!is_mapping(node, "annotate", err) || !hw_yaml_known_keys(node, g->side, HW_SIDES, err)) return false;
+    if (!hw_grammar_is_mapping(node, "annotate", err) || !hw_yaml_known_keys(node, g->side, HW_SIDES, err))
+        return false;
     for (int s = 0; s < HW_SIDES; s++) {
         const hw_yaml *list = hw_yaml_get(node, g->side[s]);
         const char *text;
@@ -536,15 +369,16 @@ static bool read_sides(hw_grammar *g, const hw_yaml *node, hw_error *err)
     if (node->kind != HW_YAML_SEQUENCE || node->count != HW_SIDES)
         return hw_yaml_fail(node, err, "sides: expected two, source and target, as in [en, fr]");
     for (int s = 0; s < HW_SIDES; s++)
-        if (!hw_yaml_string(node->items[s], "a side", &g->side[s], err) || !check_name(node->items[s], err)) return false;
+        if (!hw_yaml_string(node->items[s], "a side", &g->side[s], err) || !hw_grammar_check_name(node->items[s], err))
+            return false;
     if (!strcmp(g->side[0], g->side[1])) return hw_yaml_fail(node->items[1], err, "the two sides need different names");
     return true;
 }
 
 static bool read_grammar(hw_grammar *g, const hw_yaml *root, hw_error *err)
 {
-    static const char *const keys[] = {"sides", "corpus", "features", "lexicon", "rules", "start",
-                                       "pinned", "rewrite", "classes", "held_out", "annotate", "distinct"};
+    static const char *const keys[] = {"sides",  "corpus",  "features", "lexicon",  "rules",    "start",
+                                       "pinned", "rewrite", "classes",  "held_out", "annotate", "distinct"};
     static const char *const needed[] = {"sides", "lexicon", "rules", "start"};
     if (root->kind != HW_YAML_MAPPING)
         return hw_yaml_fail(root, err, "a grammar is a mapping with sides, features, lexicon, rules, start ...");
@@ -552,11 +386,11 @@ static bool read_grammar(hw_grammar *g, const hw_yaml *root, hw_error *err)
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!hw_yaml_get(root, needed[i])) return hw_yaml_fail(root, err, "the grammar has no `%s:`", needed[i]);
     return read_sides(g, hw_yaml_get(root, "sides"), err) && read_features(g, hw_yaml_get(root, "features"), err) &&
-           read_lexicon(g, hw_yaml_get(root, "lexicon"), hw_yaml_get(root, "rules"), err) &&
+           hw_grammar_read_lexicon(g, hw_yaml_get(root, "lexicon"), hw_yaml_get(root, "rules"), err) &&
            hw_grammar_read_rules(g, root, err) && read_rewrites(g, root, err) &&
            read_corpus(g, hw_yaml_get(root, "corpus"), err) && read_held_out(g, hw_yaml_get(root, "held_out"), err) &&
-           read_annotate(g, hw_yaml_get(root, "annotate"), err) && read_distinct(g, hw_yaml_get(root, "distinct"), err) &&
-           hw_grammar_check(g, err);
+           read_annotate(g, hw_yaml_get(root, "annotate"), err) &&
+           read_distinct(g, hw_yaml_get(root, "distinct"), err) && hw_grammar_check(g, err);
 }
 
 hw_grammar *hw_grammar_load(const char *path, hw_error *err)

@@ -31,7 +31,8 @@ static bool declare(hw_grammar *g, const hw_yaml *key, hw_error *err)
     if (open == text || (*open && (*open != '[' || text[strlen(text) - 1] != ']')))
         return hw_yaml_fail(key, err, "'%s' cannot name a phrase: expected name or name[feature feature]", text);
     const char *name = hw_arena_string(g->arena, "%.*s", (int)(open - text), text);
-    if (hw_grammar_symbol(g, name)) return hw_yaml_fail(key, err, "%s is a name already (lexicon and rules share them)", name);
+    if (hw_grammar_symbol(g, name))
+        return hw_yaml_fail(key, err, "%s is a name already (lexicon and rules share them)", name);
     hw_symbol *symbol = &g->symbol[g->symbols++];
     *symbol = (hw_symbol){.name = name, .at = key};
     return !*open || hw_grammar_features(g, key, open + 1, (int)strlen(open) - 2, &symbol->features, err);
@@ -82,8 +83,10 @@ static bool scan_values(scan *s, hw_part *part)
     while (s->p < end) {
         s->p += strspn(s->p, " ");
         int length = (int)strcspn(s->p, " ]");
-        if (length == 4 && !memcmp(s->p, "free", 4)) part->free = true;
-        else if (!hw_grammar_values(s->g, s->at, s->p, length, &part->is, s->err)) return false;
+        if (length == 4 && !memcmp(s->p, "free", 4))
+            part->free = true;
+        else if (!hw_grammar_values(s->g, s->at, s->p, length, &part->is, s->err))
+            return false;
         s->p += length;
     }
     for (int f = 0; f < s->g->features; f++)
@@ -99,7 +102,8 @@ static bool scan_relation(scan *s, const char **relation)
 {
     if (*s->p != ':') return true;
     size_t length = strspn(++s->p, "abcdefghijklmnopqrstuvwxyz:_");
-    if (!length) return hw_grammar_fail(s->at, s->p, s->err, "a relation is expected after the colon (det, amod, obj ...)");
+    if (!length)
+        return hw_grammar_fail(s->at, s->p, s->err, "a relation is expected after the colon (det, amod, obj ...)");
     *relation = hw_arena_string(s->g->arena, "%.*s", (int)length, s->p);
     s->p += length;
     return true;
@@ -152,8 +156,9 @@ static bool scan_part(scan *s, hw_rule *rule, int side)
     if (!label) return hw_grammar_fail(s->at, s->p, s->err, "the name of a part is expected here");
     int i = find_part(rule, label);
     if (i >= 0 && rule->part[i].on[side])
-        return hw_grammar_fail(s->at, start, s->err, "the part %s stands here twice; tell two of a kind apart as in a=%s b=%s",
-                               label, rule->part[i].symbol->name, rule->part[i].symbol->name);
+        return hw_grammar_fail(s->at, start, s->err,
+                               "the part %s stands here twice; tell two of a kind apart as in a=%s b=%s", label,
+                               rule->part[i].symbol->name, rule->part[i].symbol->name);
     if (i >= 0 && strspn(s->p, "={[?"))
         return hw_grammar_fail(s->at, s->p, s->err, "%s is described on the %s side; here only its place and relation",
                                label, s->g->side[HW_SOURCE]);
@@ -164,8 +169,8 @@ static bool scan_part(scan *s, hw_rule *rule, int side)
     hw_part *part = &rule->part[i];
     if (!scan_relation(s, &part->relation[side]) || !scan_probability(s, part)) return false;
     if (*s->p && *s->p != ' ')
-        return hw_grammar_fail(s->at, s->p, s->err, "'%c' was not expected; a part is label=symbol{word}[values]:relation?0.5",
-                               *s->p);
+        return hw_grammar_fail(s->at, s->p, s->err,
+                               "'%c' was not expected; a part is label=symbol{word}[values]:relation?0.5", *s->p);
     if (part->symbol->word && !part->symbol->on[side])
         return hw_grammar_fail(s->at, start, s->err, "%s has no form for %s", part->symbol->name, s->g->side[side]);
     part->on[side] = true;
@@ -178,7 +183,8 @@ static bool scan_part(scan *s, hw_rule *rule, int side)
 static bool scan_side(hw_grammar *g, hw_rule *rule, int side, const hw_yaml *node, hw_error *err)
 {
     scan s = {g, node, node->text, err};
-    if (node->kind != HW_YAML_SCALAR) return hw_yaml_fail(node, err, "expected the parts of a side, as in `det:det noun`");
+    if (node->kind != HW_YAML_SCALAR)
+        return hw_yaml_fail(node, err, "expected the parts of a side, as in `det:det noun`");
     const hw_part *head = NULL;
     while (*(s.p += strspn(s.p, " "))) {
         const char *start = s.p;
@@ -186,13 +192,14 @@ static bool scan_side(hw_grammar *g, hw_rule *rule, int side, const hw_yaml *nod
         const hw_part *part = &rule->part[rule->order[side][rule->length[side] - 1]];
         if (part->relation[side]) continue;
         if (head)
-            return hw_grammar_fail(node, start, err, "%s and %s both have no relation; only the head has none", head->label,
-                                   part->label);
+            return hw_grammar_fail(node, start, err, "%s and %s both have no relation; only the head has none",
+                                   head->label, part->label);
         if (part->probability < 1) return hw_grammar_fail(node, start, err, "the head of a rule cannot be optional");
         head = part;
     }
     if (!rule->length[side]) return hw_yaml_fail(node, err, "this side has no parts");
-    if (!head) return hw_yaml_fail(node, err, "this side has no head: one part has no relation, the others name theirs to it");
+    if (!head)
+        return hw_yaml_fail(node, err, "this side has no head: one part has no relation, the others name theirs to it");
     return true;
 }
 
@@ -201,7 +208,8 @@ static bool scan_pairings(hw_grammar *g, const hw_rule *rule, const hw_yaml *nod
                           int *count, hw_pairing **out, hw_error *err)
 {
     scan s = {g, node, node->text, err};
-    if (node->kind != HW_YAML_SCALAR) return hw_yaml_fail(node, err, "expected pairs of parts, as in `not-pas does~verb`");
+    if (node->kind != HW_YAML_SCALAR)
+        return hw_yaml_fail(node, err, "expected pairs of parts, as in `not-pas does~verb`");
     *out = hw_arena_alloc(g->arena, (strlen(node->text) / 2 + 1) * sizeof **out);
     while (*(s.p += strspn(s.p, " "))) {
         hw_pairing *pairing = &(*out)[(*count)++];
@@ -274,7 +282,8 @@ static bool read_sides_of(hw_grammar *g, hw_rule *rule, const hw_yaml *node, hw_
 }
 
 /* What the rule says of the phrase itself; the phrase must have those features. */
-static bool read_rule_values(const hw_grammar *g, hw_rule *rule, const hw_symbol *symbol, const hw_yaml *node, hw_error *err)
+static bool read_rule_values(const hw_grammar *g, hw_rule *rule, const hw_symbol *symbol, const hw_yaml *node,
+                             hw_error *err)
 {
     const char *text;
     rule->is = hw_bundle_open();
@@ -283,8 +292,9 @@ static bool read_rule_values(const hw_grammar *g, hw_rule *rule, const hw_symbol
         return false;
     for (int f = 0; f < g->features; f++)
         if (rule->is.value[f] >= 0 && (!symbol || !(symbol->features >> f & 1)))
-            return hw_yaml_fail(node, err, "%s has no %s, so it cannot be %s", symbol ? symbol->name : "a pinned sentence",
-                                g->feature[f].name, g->feature[f].values[rule->is.value[f]]);
+            return hw_yaml_fail(node, err, "%s has no %s, so it cannot be %s",
+                                symbol ? symbol->name : "a pinned sentence", g->feature[f].name,
+                                g->feature[f].values[rule->is.value[f]]);
     return true;
 }
 
@@ -292,12 +302,14 @@ static bool read_rule(hw_grammar *g, hw_rule *rule, const hw_symbol *symbol, con
 {
     const char *keys[] = {"weight", "both", "is", "align", "match", "count", g->side[0], g->side[1]};
     *rule = (hw_rule){.at = node, .weight = 1, .phenomenon = -1};
-    if (node->kind != HW_YAML_MAPPING) return hw_yaml_fail(node, err, "a rule is a mapping (%s: ..., %s: ...)", g->side[0], g->side[1]);
+    if (node->kind != HW_YAML_MAPPING)
+        return hw_yaml_fail(node, err, "a rule is a mapping (%s: ..., %s: ...)", g->side[0], g->side[1]);
     if (!hw_yaml_known_keys(node, keys, 8, err)) return false;
     const hw_yaml *weight = hw_yaml_get(node, "weight"), *count = hw_yaml_get(node, "count");
     const hw_yaml *align = hw_yaml_get(node, "align"), *match = hw_yaml_get(node, "match");
     if (weight && !hw_yaml_number(weight, "weight", 1e-9, 1e9, &rule->weight, err)) return false;
-    if (!read_sides_of(g, rule, node, err) || !read_rule_values(g, rule, symbol, hw_yaml_get(node, "is"), err)) return false;
+    if (!read_sides_of(g, rule, node, err) || !read_rule_values(g, rule, symbol, hw_yaml_get(node, "is"), err))
+        return false;
     if (align && !scan_pairings(g, rule, align, "-~", (int[]){HW_SOURCE, HW_TARGET}, &rule->links, &rule->link, err))
         return false;
     if (match && !scan_pairings(g, rule, match, "-", (int[]){-1, -1}, &rule->matches, &rule->match, err)) return false;
@@ -311,7 +323,8 @@ static bool read_rule(hw_grammar *g, hw_rule *rule, const hw_symbol *symbol, con
 static hw_rule *read_list(hw_grammar *g, const hw_symbol *symbol, const hw_yaml *list, hw_error *err)
 {
     if (list->kind != HW_YAML_SEQUENCE || !list->count) {
-        hw_yaml_fail(list, err, "%s: expected a list of rules (- %s: ...)", symbol ? symbol->name : "pinned", g->side[0]);
+        hw_yaml_fail(list, err, "%s: expected a list of rules (- %s: ...)", symbol ? symbol->name : "pinned",
+                     g->side[0]);
         return NULL;
     }
     hw_rule *rules = hw_arena_alloc(g->arena, (size_t)list->count * sizeof *rules);
@@ -322,7 +335,8 @@ static hw_rule *read_list(hw_grammar *g, const hw_symbol *symbol, const hw_yaml 
 
 bool hw_grammar_read_rules(hw_grammar *g, const hw_yaml *root, hw_error *err)
 {
-    const hw_yaml *rules = hw_yaml_get(root, "rules"), *start = hw_yaml_get(root, "start"), *pinned = hw_yaml_get(root, "pinned");
+    const hw_yaml *rules = hw_yaml_get(root, "rules"), *start = hw_yaml_get(root, "start"),
+                  *pinned = hw_yaml_get(root, "pinned");
     int first = g->symbols;
     for (int i = 0; i < rules->count; i++)
         if (!declare(g, rules->keys[i], err)) return false;
@@ -338,8 +352,11 @@ bool hw_grammar_read_rules(hw_grammar *g, const hw_yaml *root, hw_error *err)
     const char *name;
     if (!hw_yaml_string(start, "start", &name, err)) return false;
     g->start = hw_grammar_symbol(g, name);
-    if (!g->start || g->start->word)
-        return hw_yaml_fail(start, err, "there are no rules for %s%s", name, hw_grammar_hint(g, name, g->symbols, symbol_name, g));
+    if (!g->start)
+        return hw_yaml_fail(start, err, "there are no rules for %s%s", name,
+                            hw_grammar_hint(g, name, g->symbols, symbol_name, g));
+    if (g->start->word)
+        return hw_yaml_fail(start, err, "%s is a word class; sentences start from a phrase of `rules:`", name);
     g->start->used = true;
     return true;
 }

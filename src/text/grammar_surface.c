@@ -1,8 +1,8 @@
-/* From a derivation to the two sentences: words in each side's order, heads and relations, matched marks, word links, and the
- * final passes that join or change words where they meet (le + ami -> l' ami, de + le -> du).
+/* From a derivation to the two sentences: words in each side's order, heads and relations, matched marks, word links,
+ * and the final passes that join or change words where they meet (le + ami -> l' ami, de + le -> du).
  *
- * Everything that points at a word does so by its index. A final pass builds the list of words anew and a map from old to new
- * indices; heads, marks and links go through the map, so words that merge keep what pointed at either of them. */
+ * Everything that points at a word does so by its index. A final pass builds the list of words anew and a map from old
+ * to new indices; heads, marks and links go through the map, so merged words keep what pointed at either of them. */
 #include "grammar.h"
 
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static hw_word *add_word(surface *s, int side, const hw_node *node, const char *
         s->capacity[side] = capacity;
     }
     hw_word *word = &out->word[side][out->count[side]++];
-    *word = (hw_word){.text = text, .pos = node->symbol->pos[side], .head = -1, .match = -1, .says = node->entry->is, .node = node};
+    *word = (hw_word){
+        .text = text, .pos = node->symbol->pos[side], .head = -1, .match = -1, .says = node->entry->is, .node = node};
     return word;
 }
 
@@ -50,7 +51,7 @@ static const hw_form *choose_form(const hw_derivation *d, const hw_node *node, i
     return otherwise;
 }
 
-/* The first word heads the others: the pieces of a name are `flat`, the words of a form such as `près de` are `fixed`. */
+/* The first word heads the others: pieces of a name are `flat`, the words of a form such as `près de` `fixed`. */
 static int emit_word(surface *s, hw_node *node, int side)
 {
     int first = s->out->count[side];
@@ -162,7 +163,8 @@ static void sort_links(links *l, hw_pair *out)
     out->link = l->link;
     for (int i = 0; i < l->count; i++) {
         const hw_link *last = out->links ? &out->link[out->links - 1] : NULL;
-        if (!last || last->source != l->link[i].source || last->target != l->link[i].target) out->link[out->links++] = l->link[i];
+        if (!last || last->source != l->link[i].source || last->target != l->link[i].target)
+            out->link[out->links++] = l->link[i];
     }
 }
 
@@ -196,8 +198,8 @@ static int standing(const hw_word *words, int first, int count)
     return first;
 }
 
-/* Replaces the pass's words at `at`: one by one, surplus old words merging into the last new one, surplus new words hanging on
- * the last old one. */
+/* Replaces the pass's words at `at`: one by one, surplus old words merging into the last new one, surplus new words
+ * hanging on the last old one. */
 static void replace(surface *s, links *l, const hw_rewrite *pass, int side, int at)
 {
     hw_pair *out = s->out;

@@ -1,8 +1,8 @@
 /* What a grammar's corpus leaves on disk, and the counts that are printed of it.
  *
- * Text is words joined by blanks; alignments are in Pharaoh's format, `i-j` sure and `ipj` possible; dependencies in CoNLL-U
- * (universaldependencies.org/format.html) with features in FEATS, matched marks as Match= and the pieces of spelled names as
- * Piece= in MISC. */
+ * Text is words joined by blanks; alignments are in Pharaoh's format, `i-j` sure and `ipj` possible; dependencies in
+ * CoNLL-U (universaldependencies.org/format.html) with features in FEATS, matched marks as Match= and the pieces of
+ * spelled names as Piece= in MISC. */
 #include "grammar.h"
 
 #include <stdlib.h>
@@ -106,8 +106,10 @@ bool hw_grammar_files_end(hw_grammar_files *files, bool keep, hw_error *err)
     if (!files) return true;
     for (int i = 0; i < FILES; i++) {
         if (!files->open[i]) continue;
-        if (keep) keep = hw_atomic_commit(&files->file[i], err);
-        else hw_atomic_abandon(&files->file[i]);
+        if (keep)
+            keep = hw_atomic_commit(&files->file[i], err);
+        else
+            hw_atomic_abandon(&files->file[i]);
     }
     free(files);
     return keep;
@@ -140,9 +142,12 @@ static void write_conllu(FILE *out, const hw_grammar *g, int side, const hw_pair
         fprintf(out, "%d\t%s\t_\t%s\t_\t", i + 1, word->text, word->pos);
         write_features(out, g, side, word);
         fprintf(out, "\t%d\t%s\t_\t", word->head + 1, word->relation);
-        if (word->match >= 0) fprintf(out, "Match=%d\n", word->match + 1);
-        else if (word->piece) fprintf(out, "Piece=%d\n", word->piece);
-        else fputs("_\n", out);
+        if (word->match >= 0)
+            fprintf(out, "Match=%d\n", word->match + 1);
+        else if (word->piece)
+            fprintf(out, "Piece=%d\n", word->piece);
+        else
+            fputs("_\n", out);
     }
     fputc('\n', out);
 }
@@ -156,7 +161,8 @@ void hw_grammar_files_add(hw_grammar_files *files, const hw_pair *pair, bool uns
     if (files->open[ALIGN]) {
         FILE *out = files->file[ALIGN].stream;
         for (int i = 0; i < pair->links; i++)
-            fprintf(out, "%s%d%c%d", i ? " " : "", pair->link[i].source, pair->link[i].sure ? '-' : 'p', pair->link[i].target);
+            fprintf(out, "%s%d%c%d", i ? " " : "", pair->link[i].source, pair->link[i].sure ? '-' : 'p',
+                    pair->link[i].target);
         fputc('\n', out);
     }
     if (files->open[GROUPS]) fputs(unseen ? "unseen\n" : "seen\n", files->file[GROUPS].stream);
@@ -204,7 +210,8 @@ static distances *find_relation(hw_grammar_tally *tally, int side, const char *n
     for (int i = 0; i < tally->relations; i++)
         if (tally->relation[i].side == side && !strcmp(tally->relation[i].name, name)) return &tally->relation[i];
     if (tally->relations == tally->capacity) {
-        distances *more = hw_arena_calloc(tally->arena, (size_t)(tally->capacity = 2 * tally->capacity + 16), sizeof *more);
+        distances *more =
+            hw_arena_calloc(tally->arena, (size_t)(tally->capacity = 2 * tally->capacity + 16), sizeof *more);
         if (tally->relations) memcpy(more, tally->relation, (size_t)tally->relations * sizeof *more);
         tally->relation = more;
     }
@@ -283,9 +290,9 @@ void hw_grammar_tally_report(const hw_grammar_tally *tally, hw_grammar_report *r
         int best = 0;
         for (int k = 1; k <= 2 * FARTHEST; k++)
             if (from->distance[k] > from->distance[best]) best = k;
-        report->relation[i] = (hw_grammar_relation){g->side[from->side], hw_arena_string(g->arena, "%s", from->name),
-                                                    from->count, best - FARTHEST,
-                                                    (double)from->distance[best] / (double)from->count};
+        report->relation[i] =
+            (hw_grammar_relation){g->side[from->side], hw_arena_string(g->arena, "%s", from->name), from->count,
+                                  best - FARTHEST, (double)from->distance[best] / (double)from->count};
     }
 }
 
