@@ -179,14 +179,7 @@ void hw_trainer_profile_sum(const hw_trainer *t, hw_profile_entry *entries)
 {
     memset(entries, 0, (size_t)hw_op_count() * sizeof *entries);
     for (int i = 0; i < t->shards; i++)
-        for (int op = 0; op < hw_op_count(); op++)
-            for (int d = 0; d < 2; d++) {
-                const hw_profile_entry *e = &t->shard[i].profile[op];
-                entries[op].calls[d] += e->calls[d];
-                entries[op].seconds[d] += e->seconds[d];
-                entries[op].flops[d] += e->flops[d];
-                entries[op].bytes[d] += e->bytes[d];
-            }
+        for (int op = 0; op < hw_op_count(); op++) hw_profile_add(&entries[op], &t->shard[i].profile[op]);
 }
 
 int64_t hw_trainer_mallocs(const hw_trainer *t)

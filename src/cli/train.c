@@ -1,0 +1,91 @@
+/* train: trains what a configuration says, or goes on where an earlier call stopped. */
+#include <signal.h>
+#include <string.h>
+
+#include <headwise/train.h>
+
+#include "cli/cli.h"
+
+typedef struct options {
+    bool overwrite, dry_run;
+} options;
+
+static const hw_cli_option table[] = {
+    {"overwrite", 0, NULL, HW_CLI_FLAG, offsetof(options, overwrite), "begin anew, whatever the model directory holds", .low = 0},
+    {"dry-run", 0, NULL, HW_CLI_FLAG, offsetof(options, dry_run),
+     "check configuration and data, print counts, parameters, memory and a time estimate, and train nothing", .low = 0},
+};
+
+static volatile int stop;
+
+/* The first Ctrl-C (or SIGTERM) lets the step finish and saves; the second ends at once, which loses nothing saved. */
+static void on_signal(int number)
+{
+    stop = 1;
+    signal(number, SIG_DFL);
+}
+
+static void catch_signals(void)
+{
+    const int numbers[] = {SIGINT, SIGTERM};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
+}
+
+static void say(const char *line, void *context) { hw_cli_note(context, "%s", line); }
+
+static int dry_run(hw_cli *cli, const hw_config *config)
+{
+    hw_error err;
+    const char *text = hw_train_dry_run(config, cli->arena, &err);
+    if (!text) return hw_cli_fail(&err);
+    fputs(text, stdout);
+    return HW_CLI_DONE;
+}
+
+static void tell(hw_cli *cli, const hw_config *config, const hw_train_result *result)
+{
+    char time[32];
+    const char *directory = config->training.model_dir;
+    if (result->finished_before) {
+        hw_cli_note(cli, "%s is finished: %lld of %lld steps are done. A larger training.max_steps goes on, --overwrite begins anew",
+                    directory, (long long)result->step, (long long)config->training.max_steps);
+        return;
+    }
+    double seconds = result->seconds > 0 ? result->seconds : 1;
+    hw_cli_note(cli, "%s at step %lld after %s, %.0f target tokens/s", result->stopped ? "stopped" : "finished", (long long)result->step,
+                hw_cli_duration(result->seconds, time), (double)result->target_tokens / seconds);
+    if (result->stopped) hw_cli_note(cli, "everything is saved in %s; the same command goes on from here", directory);
+    else if (result->best_step)
+        hw_cli_note(cli, "%s/model.safetensors is the best one, of step %lld", directory, (long long)result->best_step);
+}
+
+static int run(hw_cli *cli)
+{
+    options o = {0};
+    if (!hw_cli_parse(cli, &o)) return cli->status;
+    hw_config *config = hw_cli_config(cli, cli->arguments[0]);
+    if (!config) return HW_CLI_USAGE;
+    static const char *const required[] = {"training.model_dir", "data.dir", NULL};
+    hw_error err;
+    if (!hw_config_require(config, required, &err)) return hw_cli_refuse(&err);
+    if (o.dry_run) return dry_run(cli, config);
+    catch_signals();
+    hw_cli_progress progress = hw_cli_progress_new(cli);
+    hw_train_options train = {.overwrite = o.overwrite, .progress = hw_cli_progress_show, .progress_context = &progress,
+                              .say = say, .say_context = cli, .stop = &stop};
+    hw_train_result result;
+    if (!hw_train(config, &train, &result, &err)) return hw_cli_fail(&err);
+    tell(cli, config, &result);
+    return HW_CLI_DONE;
+}
+
+const hw_cli_command hw_cli_train = {
+    .usage = "CONFIG", .least = 1, .most = 1, .takes = HW_CLI_SET,
+    .description =
+        "Trains the network that CONFIG describes into its training.model_dir: model.safetensors (the best so far by "
+        "training.metric), checkpoint.safetensors, the vocabularies, a complete config.yaml, train.tsv, valid.tsv and curves.svg.\n\n"
+        "The same command goes on where an earlier one was stopped or killed, and ends with the same bytes as if it had not been. "
+        "Ctrl-C finishes the step and saves; a second Ctrl-C ends at once.",
+    .options = table, .option_count = sizeof table / sizeof *table, .run = run,
+};

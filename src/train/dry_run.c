@@ -1,0 +1,78 @@
+/* What a training would be: counts, parameters, memory, and an estimate of the time. */
+#include <unistd.h>
+
+#include "trainer.h"
+
+enum { TRIAL_STEPS = 6 };
+
+static double mebibytes(double bytes) { return bytes / (1 << 20); }
+
+/* Seconds a step, from a few that are made and thrown away; *bytes gets what the tapes needed. */
+static double trial(hw_bundle *bundle, const hw_corpus *corpus, double *bytes)
+{
+    const hw_config *c = bundle->config;
+    hw_parameters_initialise(bundle->network->parameters, (uint64_t)c->training.seed);
+    hw_trainer *t = hw_trainer_new(bundle->network, c);
+    hw_arena *arena = hw_arena_new(0);
+    hw_batcher batcher = hw_batcher_new(corpus, &(hw_batcher_options){.seed = (uint64_t)c->training.seed,
+                                                                      .target_tokens = c->training.batch_tokens,
+                                                                      .sentences = c->training.batch_sentences});
+    double began = 0;
+    for (int i = 0; i <= TRIAL_STEPS; i++) {
+        if (i == 1) began = hw_seconds(); /* the first one only takes memory */
+        hw_arena_reset(arena);
+        hw_trainer_step(t, hw_batcher_next(&batcher, arena));
+    }
+    double seconds = (hw_seconds() - began) / TRIAL_STEPS;
+    *bytes = 0;
+    for (int i = 0; i < t->shards; i++) *bytes += (double)hw_arena_peak(hw_tape_arena(t->shard[i].tape));
+    hw_trainer_free(t);
+    hw_arena_free(arena);
+    return seconds;
+}
+
+static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, hw_arena *arena)
+{
+    const hw_config *c = bundle->config;
+    const hw_corpus_counts *n = hw_corpus_count(corpus);
+    char text[512];
+    double tapes, step = trial((hw_bundle *)bundle, corpus, &tapes);
+    double numbers = (double)hw_parameters_numbers(bundle->network->parameters) * (double)sizeof(hw_real);
+    double values = numbers * (4 + (double)c->training.shards); /* values, packed, two moments, a gradient a shard */
+    double tokens = c->training.batch_tokens > 0 ? (double)c->training.batch_tokens
+                                                 : (double)c->training.batch_sentences * (double)n->target_tokens / (double)n->pairs;
+    double total = step * (double)c->training.max_steps;
+    return hw_arena_string(arena,
+                           "data         %s\n"
+                           "vocabulary   %d source, %d target tokens\n"
+                           "parameters   %lld\n"
+                           "memory       %.0f MiB: %.0f for parameters, gradients and moments, %.0f for a step\n"
+                           "steps        %lld of about %.0f target tokens, %.1f epochs\n"
+                           "time         about %.0f s for the steps (%.1f ms each on %d threads), validation not counted\n",
+                           hw_corpus_describe(corpus, text), hw_vocabulary_size(bundle->source_vocabulary),
+                           hw_vocabulary_size(bundle->target_vocabulary),
+                           (long long)hw_parameters_total(bundle->network->parameters), mebibytes(values + tapes), mebibytes(values),
+                           mebibytes(tapes), (long long)c->training.max_steps, tokens,
+                           tokens * (double)c->training.max_steps / (double)(n->target_tokens + n->pairs), total, 1000 * step,
+                           hw_threads());
+}
+
+const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error *err)
+{
+    static const char *const required[] = {"training.model_dir", "data.dir", NULL};
+    if (!hw_config_require(config, required, err)) return NULL;
+    hw_vocabulary *source, *target;
+    if (!hw_bundle_vocabularies(config, arena, &source, &target, err)) return NULL;
+    hw_bundle *bundle = hw_bundle_new(config, source, target, false, err);
+    if (!bundle) return NULL;
+    const char *text = NULL;
+    hw_side from = hw_bundle_source(bundle), to = hw_bundle_target(bundle);
+    hw_corpus *corpus = hw_corpus_load(config->data.dir, config->data.train, &from, &to, config->data.max_length, err);
+    hw_corpus *valid = corpus && config->training.validate_every > 0
+                           ? hw_corpus_load(config->data.dir, config->data.valid, &from, &to, 0, err) : NULL;
+    if (corpus && (valid || config->training.validate_every <= 0)) text = describe(bundle, corpus, arena);
+    hw_corpus_free(valid);
+    hw_corpus_free(corpus);
+    hw_bundle_free(bundle);
+    return text;
+}

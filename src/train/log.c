@@ -1,0 +1,69 @@
+/* Logs that survive interruptions; see log.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* Copies the header and the lines up to `step`, leaving out a last line that was cut short. */
+static bool keep_until(const char *path, const char *header, int64_t step, hw_error *err)
+{
+    hw_map map;
+    hw_atomic file;
+    if (!hw_map_open(&map, path, err)) return false;
+    if (!hw_atomic_begin(&file, path, err)) {
+        hw_map_close(&map);
+        return false;
+    }
+    fprintf(file.stream, "%s\n", header);
+    const char *at = (const char *)map.data, *end = at + map.size;
+    for (bool first = true; at && at < end; first = false) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline) break;
+        if (!first && strtoll(at, NULL, 10) <= step) fwrite(at, 1, (size_t)(newline + 1 - at), file.stream);
+        at = newline + 1;
+    }
+    hw_map_close(&map);
+    return hw_atomic_commit(&file, err);
+}
+
+static bool begin(const char *path, const char *header, hw_error *err)
+{
+    hw_atomic file;
+    if (!hw_atomic_begin(&file, path, err)) return false;
+    fprintf(file.stream, "%s\n", header);
+    return hw_atomic_commit(&file, err);
+}
+
+bool hw_log_open(hw_log *log, const char *path, const char *header, int64_t step, hw_error *err)
+{
+    log->stream = NULL;
+    snprintf(log->path, sizeof log->path, "%s", path);
+    if (!(step > 0 && hw_file_exists(path) ? keep_until(path, header, step, err) : begin(path, header, err))) return false;
+    log->stream = fopen(path, "a");
+    return log->stream ? true : hw_fail(err, "%s: cannot be opened for writing: %s", path, strerror(errno));
+}
+
+bool hw_log_line(hw_log *log, hw_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vfprintf(log->stream, format, args);
+    va_end(args);
+    fputc('\n', log->stream);
+    if (fflush(log->stream) == 0 && !ferror(log->stream)) return true;
+    return hw_fail(err, "%s: cannot be written: %s", log->path, strerror(errno));
+}
+
+bool hw_log_sync(hw_log *log, hw_error *err)
+{
+    if (fflush(log->stream) == 0 && fsync(fileno(log->stream)) == 0) return true;
+    return hw_fail(err, "%s: cannot be written: %s", log->path, strerror(errno));
+}
+
+void hw_log_close(hw_log *log)
+{
+    if (log->stream) fclose(log->stream);
+    log->stream = NULL;
+}

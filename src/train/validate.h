@@ -1,0 +1,26 @@
+/* Validation: the held-out set scored by teacher forcing and translated by greedy search. */
+#ifndef HW_TRAIN_VALIDATE_H
+#define HW_TRAIN_VALIDATE_H
+
+#include <headwise/bundle.h>
+
+typedef struct hw_validator hw_validator;
+
+typedef struct hw_validation {
+    double loss, perplexity; /* a target token, </s> included: label-smoothed; unsmoothed */
+    double token_accuracy, exact_match; /* 0 to 1 */
+    double bleu, chrf;       /* 0 to 100 */
+    char bleu_signature[256], chrf_signature[256];
+    const char *samples;     /* three sentences with reference and translation, for the eye; valid until the next validation */
+} hw_validation;
+
+/* The configuration's validation set for this bundle, whose network may go on training. Both outlive the validator. */
+hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err);
+void hw_validator_free(hw_validator *v);
+bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err);
+
+/* training.metric's value, and whether a is better than b. */
+double hw_validation_metric(const hw_validation *v, int metric);
+bool hw_metric_better(int metric, double a, double b);
+
+#endif
