@@ -141,8 +141,7 @@ typedef struct hw_ids {
 /* Why a pair is not trained on. Pairs keep in step whatever is dropped. */
 typedef enum hw_drop { HW_DROP_BLANK, HW_DROP_LONG, HW_DROPS } hw_drop;
 
-/* The pairs of a parallel corpus as ids, in the order of the files, special tokens not included. Read the counts
- * directly and the pairs through the functions below. */
+/* The pairs of a parallel corpus as ids, in the order of the files, special tokens not included. */
 typedef struct hw_corpus hw_corpus;
 typedef struct hw_corpus_counts {
     int64_t lines;                          /* of each file */
@@ -174,7 +173,7 @@ const hw_corpus_counts *hw_corpus_count(const hw_corpus *corpus);
 hw_ids hw_corpus_source(const hw_corpus *corpus, int64_t pair); /* valid as long as nothing is added */
 hw_ids hw_corpus_target(const hw_corpus *corpus, int64_t pair);
 int64_t hw_corpus_line(const hw_corpus *corpus, int64_t pair); /* its line in the files, from 1 */
-/* The counts in words, for logs: "998 of 1000 pairs; dropped 2 with a blank side; 11300 source tokens (2 unknown) ...".
+/* The counts in words, for logs: "998 of 1000 pairs (dropped: 2 with a blank side), 11300 source tokens (2 unknown), ...".
  * Returns text. */
 const char *hw_corpus_describe(const hw_corpus *corpus, char text[512]);
 
