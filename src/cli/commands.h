@@ -5,3 +5,4 @@ COMMAND(generate, hw_cli_generate, "make a parallel corpus with gold annotation 
 COMMAND(vocab, hw_cli_vocab, "build and show the vocabulary of some text")
 COMMAND(bleu, hw_cli_bleu, "score translations with BLEU and chrF, equal to sacreBLEU's")
 COMMAND(bench, hw_cli_bench, "measure this machine: speed, memory, and where the time goes")
+COMMAND(bleu, hw_cli_bleu, "score translations with BLEU and chrF, equal to sacreBLEU's")
