@@ -173,8 +173,8 @@ const hw_corpus_counts *hw_corpus_count(const hw_corpus *corpus);
 hw_ids hw_corpus_source(const hw_corpus *corpus, int64_t pair); /* valid as long as nothing is added */
 hw_ids hw_corpus_target(const hw_corpus *corpus, int64_t pair);
 int64_t hw_corpus_line(const hw_corpus *corpus, int64_t pair); /* its line in the files, from 1 */
-/* The counts in words, for logs: "998 of 1000 pairs (dropped: 2 with a blank side), 11300 source tokens (2 unknown), ...".
- * Returns text. */
+/* The counts in words, for logs: "998 of 1000 pairs (dropped: 2 with a blank side), 11300 source tokens (2
+ * unknown), ...". Returns text. */
 const char *hw_corpus_describe(const hw_corpus *corpus, char text[512]);
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
@@ -203,8 +203,8 @@ hw_batch *hw_batch_new(hw_arena *arena, int64_t sentences, const hw_ids *sources
  * pure function of the batch and the number. -> [shards] */
 hw_batch *hw_batch_shards(hw_arena *arena, const hw_batch *batch, int shards);
 
-/* Cuts a shard, in order, into *count micro-batches of about the same size: as many as are needed for `rows` rows a side
- * in each, give or take a sentence (so 520 rows at a limit of 512 become 260 and 260). None is empty; a sentence much
+/* Cuts a shard, in order, into *count micro-batches of about the same size: as many as `rows` rows a side in each
+ * need, give or take a sentence (so 520 rows at a limit of 512 become 260 and 260). None is empty; a sentence much
  * longer than the limit goes alone. rows 0: no limit. -> [*count]; an empty shard has none. */
 hw_batch *hw_batch_micro(hw_arena *arena, const hw_batch *shard, int64_t rows, int64_t *count);
 
