@@ -8,7 +8,7 @@
 #include "train/curves.h"
 
 #define TRAIN "step\tepoch\tloss\tnll\ttoken_accuracy\tlearning_rate\tgradient_norm\tskipped\n"
-#define VALID                                                                                                              \
+#define VALID \
     "step\tloss\tperplexity\ttoken_accuracy\texact_match\tbleu\tchrf\tbest\tbleu_signature\tchrf_signature\n"
 #define TRAIN_ROW(step, loss) step "\t0\t" loss "\t4\t0.5\t0.001\t1.5\t0\n"
 #define VALID_ROW(step, best) step "\t3.5\t20\t0.5\t0.25\t30\t45\t" best "\tnrefs:1\tnrefs:1\n"
@@ -106,8 +106,8 @@ END_TEST
 START_TEST(validation_without_rows)
 {
     char *picture = draw(TRAIN TRAIN_ROW("100", "5"), VALID);
-    ck_assert_int_eq(count(picture, "class=\"title\""), 3);
-    ck_assert_int_eq(count(picture, "class=\"m k1\""), 2);
+    ck_assert_int_eq(count(picture, "class=\"title\""), 2);
+    ck_assert_ptr_null(strstr(picture, "validation"));
     ck_assert_ptr_null(strstr(picture, "best: "));
     free(picture);
 }
@@ -143,14 +143,15 @@ END_TEST
 START_TEST(not_finite)
 {
     char *picture = draw(TRAIN TRAIN_ROW("1", "5") TRAIN_ROW("2", "4") TRAIN_ROW("3", "nan") TRAIN_ROW("4", "3")
-                             TRAIN_ROW("5", "inf") TRAIN_ROW("6", "-inf") TRAIN_ROW("7", "2") TRAIN_ROW("8", "1"), NULL);
+                         TRAIN_ROW("5", "inf") TRAIN_ROW("6", "-inf") TRAIN_ROW("7", "2") TRAIN_ROW("8", "1"), NULL);
     ck_assert_int_eq(curve_points(picture, "<rect", 'M'), 3);
     ck_assert_int_eq(curve_points(picture, "<rect", 'L'), 2);
     ck_assert_int_eq(count(picture, "class=\"m k0\""), 1); /* step 4 stands alone */
     free(picture);
     picture = draw(TRAIN TRAIN_ROW("1", "nan") TRAIN_ROW("2", "-nan"), NULL);
     free(picture);
-    picture = draw(TRAIN TRAIN_ROW("1", "1e308") TRAIN_ROW("2", "-1e308") TRAIN_ROW("3", "1e299") TRAIN_ROW("4", "5e-324"), NULL);
+    picture = draw(TRAIN TRAIN_ROW("1", "1e308") TRAIN_ROW("2", "-1e308") TRAIN_ROW("3", "1e299")
+                   TRAIN_ROW("4", "5e-324"), NULL);
     free(picture);
 }
 END_TEST

@@ -1,8 +1,9 @@
 /* The picture of a run: train.tsv and valid.tsv as curves.svg.
  *
- * One table says which panels there are and which column of which log each curve shows. The picture is plain SVG 1.1 with a style
- * sheet inside, which follows the reader's choice of light or dark; curves differ in dashes and markers as well as in colour. Long
- * logs are thinned out such that every peak stays. No dates, so that the bytes depend on the logs alone. */
+ * One table says which panels there are and which column of which log each curve shows. The picture is plain SVG 1.1
+ * with a style sheet inside, which follows the reader's choice of light or dark; curves differ in dashes and signs as
+ * well as in colour. Long logs are thinned out such that every peak stays. No dates, so that the bytes depend on the
+ * logs alone. */
 #include "curves.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static const struct panel {
 typedef struct table {
     char path[HW_PATH];
     int64_t columns, rows;
-    const char **cells; /* [1 + rows][columns], the header first; NULL: there is no such log */
+    const char **cells; /* [1 + rows][columns], the header first */
 } table;
 
 static int64_t count_byte(const char *text, char byte)
@@ -94,7 +95,8 @@ static bool read_table(table *t, const char *directory, const char *name, hw_are
     size_t size = map.size;
     hw_map_close(&map);
     if (strlen(text) < size)
-        return hw_fail(err, "%s:%lld: there is a byte 0; the file is damaged", t->path, (long long)count_byte(text, '\n') + 1);
+        return hw_fail(err, "%s:%lld: there is a byte 0; the file is damaged", t->path,
+                       (long long)count_byte(text, '\n') + 1);
     return cut(t, text, arena, err);
 }
 
@@ -283,14 +285,17 @@ static const char *step_text(double step, char text[48])
 enum { WIDTH = 860, LEFT = 64, RIGHT = 824, TITLE = 40, FOOT = 44, GAP = 12, MOST_MARKS = 32, LETTER = 7 };
 
 static const char style[] =
-    "text{font:12px system-ui,sans-serif;fill:#333}.title{font-weight:600}.end{text-anchor:end}.middle{text-anchor:middle}\n"
+    "text{font:12px system-ui,sans-serif;fill:#333}.title{font-weight:600}\n"
+    ".end{text-anchor:end}.middle{text-anchor:middle}\n"
     ".paper{fill:#fff}.grid{stroke:#e3e3e3}.frame{stroke:#777}.best{stroke:#555;stroke-dasharray:2 3}\n"
-    "path,line{fill:none;stroke-width:1}.c{stroke-width:1.8;stroke-linecap:round;stroke-linejoin:round}.m{stroke-width:1.4}\n"
-    ".k0{stroke:#0067a5}.k1{stroke:#c04a00;stroke-dasharray:7 4}.k2{stroke:#00795a;stroke-dasharray:1 4}"
-    ".k3{stroke:#8a3f8f;stroke-dasharray:9 4 1 4}\n"
+    "path{fill:none;stroke-width:1}.m{stroke-width:1.4}\n"
+    ".c{stroke-width:1.8;stroke-linecap:round;stroke-linejoin:round}\n"
+    ".k0{stroke:#0067a5}.k1{stroke:#c04a00;stroke-dasharray:7 4}\n"
+    ".k2{stroke:#00795a;stroke-dasharray:1 4}.k3{stroke:#8a3f8f;stroke-dasharray:9 4 1 4}\n"
     ".m{stroke-dasharray:none;fill:#fff}\n"
-    "@media (prefers-color-scheme:dark){text{fill:#d6d6d6}.paper,.m{fill:#17191d}.grid{stroke:#303338}.frame{stroke:#8a8d93}\n"
-    ".best{stroke:#b0b0b0}.k0{stroke:#5fb4f0}.k1{stroke:#ff9a52}.k2{stroke:#45cf9d}.k3{stroke:#dc9be0}}\n";
+    "@media (prefers-color-scheme:dark){\n"
+    "text{fill:#d6d6d6}.paper,.m{fill:#17191d}.grid{stroke:#303338}.frame{stroke:#8a8d93}.best{stroke:#b0b0b0}\n"
+    ".k0{stroke:#5fb4f0}.k1{stroke:#ff9a52}.k2{stroke:#45cf9d}.k3{stroke:#dc9be0}}\n";
 
 /* Where numbers lie on the paper. */
 typedef struct plot {
@@ -336,12 +341,16 @@ static void draw_frame(const plot *p, bool last)
         fprintf(p->out, "<text class=\"middle\" x=\"%d\" y=\"%.1f\">step</text>\n", (LEFT + RIGHT) / 2, p->bottom + 36);
 }
 
+/* Where nothing was validated, nothing speaks of it. */
+static bool is_there(const run *r, int log) { return log == TRAIN || r->tables[log].rows > 0; }
+
 /* The title, and behind it a stroke, a sign and a name for each curve. */
-static void draw_head(const plot *p, const struct panel *panel)
+static void draw_head(const plot *p, const run *r, const struct panel *panel)
 {
     double x = LEFT + LETTER * (double)strlen(panel->title) + 28, y = p->top - 14;
     fprintf(p->out, "<text class=\"title\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, y, panel->title);
     for (int k = 0; k < panel->count && *panel->curves[k].label; k++) {
+        if (!is_there(r, panel->curves[k].log)) continue;
         fprintf(p->out, "<path class=\"c k%d\" d=\"M%.1f %.1fh30\"/>", k, x, y - 4);
         if (panel->curves[k].log == VALID) draw_mark(p->out, k, x + 15, y - 4);
         fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x + 37, y, panel->curves[k].label);
@@ -355,7 +364,8 @@ static void draw_curve(const plot *p, const trace *t, int k, bool marks)
     if (!t->count) return;
     fprintf(p->out, "<path class=\"c k%d\" d=\"", k);
     for (int64_t i = 0; i < t->count; i++)
-        fprintf(p->out, "%c%.1f %.1f", t->items[i].apart ? 'M' : 'L', x_of(p, t->items[i].step), y_of(p, t->items[i].value));
+        fprintf(p->out, "%c%.1f %.1f", t->items[i].apart ? 'M' : 'L', x_of(p, t->items[i].step),
+                y_of(p, t->items[i].value));
     fputs("\"/>\n", p->out);
     int64_t distance = (t->count + MOST_MARKS - 1) / MOST_MARKS;
     for (int64_t i = 0; i < t->count; i++) {
@@ -381,17 +391,16 @@ static void draw_best(const plot *p, const run *r, bool first)
 static void draw_panel(const plot *p, const run *r, int i, bool last)
 {
     draw_frame(p, last);
-    draw_head(p, &panels[i]);
+    draw_head(p, r, &panels[i]);
     draw_best(p, r, i == 0);
     for (int k = 0; k < panels[i].count; k++)
         draw_curve(p, &r->traces[i][k], k, panels[i].curves[k].log == VALID);
 }
 
-/* A panel is left out where none of its logs is there. */
-static bool panel_there(const run *r, int i)
+static bool panel_is_there(const run *r, int i)
 {
     for (int k = 0; k < panels[i].count; k++)
-        if (r->tables[panels[i].curves[k].log].cells) return true;
+        if (is_there(r, panels[i].curves[k].log)) return true;
     return false;
 }
 
@@ -399,18 +408,18 @@ static void draw(FILE *out, const run *r)
 {
     int height = FOOT, last_panel = 0;
     for (int i = 0; i < PANELS; i++) {
-        if (!panel_there(r, i)) continue;
+        if (!panel_is_there(r, i)) continue;
         height += TITLE + panels[i].height + GAP;
         last_panel = i;
     }
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n",
-            WIDTH, height, WIDTH, height);
-    fprintf(out, "<title>Training curves</title>\n<style>\n%s</style>\n", style);
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", WIDTH, height);
+    fprintf(out, "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Training curves</title>\n<style>\n%s</style>\n", WIDTH,
+            height, style);
     fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", WIDTH, height);
     double last_step = fmax(1, r->last_step);
     plot p = {.out = out, .x = {0, last_step, fmax(1, tick_distance(last_step, 8))}};
     for (int i = 0; i < PANELS; i++) {
-        if (!panel_there(r, i)) continue;
+        if (!panel_is_there(r, i)) continue;
         p.top = p.bottom + TITLE;
         p.bottom = p.top + panels[i].height;
         p.y = panel_axis(&panels[i], r->traces[i]);
