@@ -63,6 +63,7 @@ typedef struct hw_profile_entry {
     double seconds[2], flops[2], bytes[2]; /* [0] forward, [1] backward */
 } hw_profile_entry;
 void hw_tape_profile(hw_tape *tape, hw_profile_entry *entries /* hw_op_count() of them */);
+void hw_profile_add(hw_profile_entry *sum, const hw_profile_entry *entry);
 int hw_op_count(void);
 const char *hw_op_name(int op);
 

@@ -18,6 +18,10 @@ hw_runner *hw_runner_new(const hw_transformer *network); /* the caller frees it;
 void hw_runner_free(hw_runner *r);                       /* NULL is fine */
 /* All that follows runs with heads changed like this ([attentions of the network], outlives the runner); NULL: as they are. */
 void hw_runner_settings(hw_runner *r, const hw_head_setting *settings);
+/* Measures where the time goes from now on, or no longer; and the sums over the threads, hw_op_count() entries. */
+void hw_runner_profile(hw_runner *r, bool on);
+void hw_runner_profile_sum(const hw_runner *r, hw_profile_entry *entries);
+int64_t hw_runner_mallocs(const hw_runner *r); /* how often its arenas asked for memory */
 
 /* ---- given translations ------------------------------------------------------------------------------------------ */
 
@@ -75,6 +79,7 @@ typedef struct hw_search_options {
     int64_t max_length;      /* tokens of a translation at most, </s> not counted; 0: twice the source's and 20 more */
     double length_penalty;   /* alpha; 0: hypotheses are compared by log-probability alone */
     int64_t batch_sentences; /* sentences decoded together at most; no result depends on it */
+    int64_t min_length;      /* tokens of a translation at least, as far as the maximum allows */
 } hw_search_options;
 
 /* Those of a configuration's section `decoding`. */

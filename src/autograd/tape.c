@@ -293,6 +293,16 @@ void hw_backward(hw_tape *t, hw_tensor *loss, hw_real seed)
 
 void hw_tape_profile(hw_tape *t, hw_profile_entry *entries) { t->profile = entries; }
 
+void hw_profile_add(hw_profile_entry *sum, const hw_profile_entry *entry)
+{
+    for (int d = 0; d < 2; d++) {
+        sum->calls[d] += entry->calls[d];
+        sum->seconds[d] += entry->seconds[d];
+        sum->flops[d] += entry->flops[d];
+        sum->bytes[d] += entry->bytes[d];
+    }
+}
+
 int hw_op_count(void)
 {
     int count = 0;

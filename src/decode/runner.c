@@ -11,6 +11,7 @@
 struct hw_runner {
     const hw_transformer *network;
     const hw_head_setting *settings;
+    bool profiling;
     hw_worker workers[HW_MOST_THREADS];
 };
 
@@ -29,6 +30,7 @@ void hw_runner_free(hw_runner *r)
         hw_tape_free(r->workers[i].tape);
         hw_arena_free(r->workers[i].batch);
         hw_arena_free(r->workers[i].results);
+        free(r->workers[i].profile);
     }
     free(r);
 }
@@ -40,7 +42,12 @@ const hw_head_setting *hw_runner_head_settings(const hw_runner *r) { return r->s
 hw_worker *hw_runner_worker(hw_runner *r)
 {
     hw_worker *w = &r->workers[hw_thread_index()];
-    if (!w->tape) *w = (hw_worker){hw_tape_new(), hw_arena_new(0), hw_arena_new(0)};
+    if (!w->tape) *w = (hw_worker){.tape = hw_tape_new(), .batch = hw_arena_new(0), .results = hw_arena_new(0)};
+    if (r->profiling && !w->profile) {
+        w->profile = calloc((size_t)hw_op_count(), sizeof *w->profile);
+        HW_CHECK(w->profile, "no memory for a profile");
+    }
+    hw_tape_profile(w->tape, w->profile);
     hw_arena_reset(w->batch);
     return w;
 }
@@ -50,6 +57,35 @@ hw_arena *hw_runner_begin_results(hw_runner *r)
     for (int i = 0; i < HW_MOST_THREADS; i++)
         if (r->workers[i].results) hw_arena_reset(r->workers[i].results);
     return hw_runner_worker(r)->results;
+}
+
+/* ---- for bench --------------------------------------------------------------------------------------------------- */
+
+void hw_runner_profile(hw_runner *r, bool on)
+{
+    r->profiling = on;
+    for (int i = 0; i < HW_MOST_THREADS; i++) {
+        free(r->workers[i].profile);
+        r->workers[i].profile = NULL;
+    }
+}
+
+void hw_runner_profile_sum(const hw_runner *r, hw_profile_entry *entries)
+{
+    memset(entries, 0, (size_t)hw_op_count() * sizeof *entries);
+    for (int i = 0; i < HW_MOST_THREADS; i++)
+        for (int op = 0; r->workers[i].profile && op < hw_op_count(); op++)
+            hw_profile_add(&entries[op], &r->workers[i].profile[op]);
+}
+
+int64_t hw_runner_mallocs(const hw_runner *r)
+{
+    int64_t mallocs = 0;
+    for (int i = 0; i < HW_MOST_THREADS; i++) {
+        const hw_worker *w = &r->workers[i];
+        if (w->tape) mallocs += hw_arena_mallocs(hw_tape_arena(w->tape)) + hw_arena_mallocs(w->batch) + hw_arena_mallocs(w->results);
+    }
+    return mallocs;
 }
 
 /* ---- batches of pairs -------------------------------------------------------------------------------------------- */

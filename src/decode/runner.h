@@ -9,6 +9,7 @@ typedef struct hw_worker {
     hw_tape *tape;
     hw_arena *batch;   /* as long as one batch */
     hw_arena *results; /* until the next call of hw_search */
+    hw_profile_entry *profile; /* NULL: nothing is measured */
 } hw_worker;
 
 const hw_transformer *hw_runner_network(const hw_runner *r);

@@ -36,6 +36,7 @@ bool hw_search_options_check(const hw_search_options *o, hw_error *err)
         return hw_fail(err, "n-best: %lld translations cannot come out of a beam of %lld; set beam to %lld or more",
                        (long long)o->n_best, (long long)o->beam, (long long)o->n_best);
     if (o->max_length < 0) return hw_fail(err, "max-length: %lld is negative", (long long)o->max_length);
+    if (o->min_length < 0) return hw_fail(err, "min-length: %lld is negative", (long long)o->min_length);
     if (!(o->length_penalty >= 0)) return hw_fail(err, "length-penalty: %g; 0 or more was expected", o->length_penalty);
     if (o->batch_sentences < 1) return hw_fail(err, "batch: %lld; at least one sentence", (long long)o->batch_sentences);
     return true;
@@ -105,12 +106,13 @@ static void go_on(search *s, const sentence *x, const hw_candidate *c)
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-/* What may come next in a row: everything but <s>; at the maximum length only </s>. The others' logits become -inf after the
- * normaliser was taken, so that probabilities stay those of the network. */
+/* What may come next in a row: everything but <s>, </s> from the minimum length on; at the maximum length only </s>. The others'
+ * logits become -inf after the normaliser was taken, so that probabilities stay those of the network. */
 static void constrain(const search *s, const sentence *x, hw_real *logits, int64_t n)
 {
     hw_real end = logits[HW_END];
     logits[HW_BEGIN] = -(hw_real)INFINITY;
+    if (s->length < s->options->min_length) logits[HW_END] = -(hw_real)INFINITY;
     if (s->length < x->most) return;
     for (int64_t i = 0; i < n; i++) logits[i] = -(hw_real)INFINITY;
     logits[HW_END] = end;
