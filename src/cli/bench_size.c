@@ -1,0 +1,151 @@
+/* Networks of the named sizes, how much work they are and how much memory they take.
+ *
+ * Sizes, rates of dropout and everything else that decides the work are those that other systems are measured with
+ * (docs/benchmarks.md). What does not fit in memory is refused by a reckoning, before anything is allocated. */
+#include "cli/bench.h"
+
+#include <string.h>
+
+#include <headwise/bundle.h>
+
+static const struct {
+    const char *name;
+    int64_t layers, width, feed_forward, heads;
+    double dropout;
+} sizes[] = {
+    {"toy", 2, 64, 256, 4, 0.1},
+    {"tiny", 4, 128, 256, 4, 0.3},
+    {"small", 6, 256, 1024, 4, 0.1},
+    {"base", 6, 512, 2048, 8, 0.1},
+};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static const char *name_at(int i, const void *unused)
+{
+    (void)unused;
+    return sizes[i].name;
+}
+
+static void apply(hw_config *c, int size)
+{
+    c->model.encoder_layers = c->model.decoder_layers = sizes[size].layers;
+    c->model.width = sizes[size].width;
+    c->model.feed_forward = sizes[size].feed_forward;
+    c->model.heads = sizes[size].heads;
+    c->model.tied_embeddings = HW_TIE_ALL;
+    c->text.shared_vocabulary = true;
+    c->training.dropout_embedding = c->training.dropout_residual = sizes[size].dropout;
+    c->training.dropout_attention = c->training.dropout_feed_forward = sizes[size].dropout;
+    c->training.schedule = HW_SCHEDULE_CONSTANT;
+    c->training.warmup_steps = 0;
+    c->training.learning_rate = 1e-4;
+}
+
+hw_config *hw_bench_config(hw_cli *cli, const char *size)
+{
+    hw_error err;
+    int row = 0;
+    while (row < SIZES && strcmp(sizes[row].name, size)) row++;
+    if (row == SIZES) {
+        const char *nearest = hw_nearest(size, SIZES, name_at, NULL);
+        hw_cli_say("%s: there is no size %s%s%s; sizes are toy, tiny, small and base, and --set model.width=N and the like change "
+                   "one", cli->name, size, nearest ? ", did you mean " : "", nearest ? nearest : "");
+        return NULL;
+    }
+    hw_config *c = hw_config_new(cli->arena);
+    apply(c, row);
+    bool ok = true;
+    for (int i = 0; ok && i < cli->set.count; i++) ok = hw_config_set(c, cli->set.items[i], &err);
+    if (ok && hw_config_check(c, NULL, &err)) return c;
+    hw_cli_refuse(&err);
+    return NULL;
+}
+
+static hw_transformer_options network_options(const hw_config *config, int64_t vocabulary)
+{
+    return hw_bundle_options(config, vocabulary, vocabulary);
+}
+
+hw_transformer *hw_bench_network(const hw_config *config, int64_t vocabulary)
+{
+    hw_error err;
+    hw_transformer_options o = network_options(config, vocabulary);
+    hw_transformer *m = hw_transformer_new(&o, false, &err);
+    if (!m) {
+        hw_cli_refuse(&err);
+        return NULL;
+    }
+    hw_parameters_initialise(m->parameters, (uint64_t)config->training.seed);
+    hw_parameters_pack(m->parameters);
+    return m;
+}
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+double hw_bench_flops(const hw_transformer *m, int64_t source, int64_t target, int64_t beam)
+{
+    double n = (double)source, t = (double)target, k = (double)beam, source_token, target_token;
+    hw_transformer_flops(m, &source_token, &target_token);
+    double flops = n * source_token + k * t * target_token;
+    for (int i = 0; i < m->attentions; i++) { /* a score and a weighted value for each number of Query, Key and Value */
+        const hw_attention_layer *a = hw_transformer_attention(m, i);
+        double width = 4.0 * (double)(a->heads * a->head_width);
+        if (i < m->options.encoder_layers) flops += width * n * n;
+        else if ((i - m->options.encoder_layers) % 2 == 0) flops += width * k * t * (t + 1) / 2;
+        else flops += width * k * t * n;
+    }
+    return flops;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static const double PROGRAM_BYTES = 24 << 20; /* of the process itself: libraries, BLAS's own buffers */
+
+static double least(double a, double b) { return a < b ? a : b; }
+static double most(double a, double b) { return a > b ? a : b; }
+
+static double parameters(const hw_config *c, int64_t vocabulary)
+{
+    hw_transformer_options o = network_options(c, vocabulary);
+    return (double)hw_transformer_size(&o, NULL);
+}
+
+/* What a tape keeps of `rows` rows a side, forward and backward, in numbers: an activation and its gradient for every row and op,
+ * and the weights of attention. */
+static double tape_numbers(const hw_config *c, double rows, double longest)
+{
+    double width = (double)c->model.width, inner = (double)c->model.feed_forward;
+    double weights = (double)c->model.heads * least(longest + 15, 128);
+    double encoder = (double)c->model.encoder_layers * (2 * (9 * width + inner) + weights);
+    double decoder = (double)c->model.decoder_layers * (2 * (16 * width + inner) + 2 * weights);
+    return rows * (encoder + decoder + 4 * width);
+}
+
+double hw_bench_training_bytes(const hw_config *c, int64_t vocabulary, int64_t rows)
+{
+    double numbers = parameters(c, vocabulary), shards = (double)c->training.shards, longest = (double)rows;
+    double batch = most((double)c->training.batch_tokens, longest), micro = most(batch / shards, longest);
+    if (c->training.micro_batch_tokens) micro = least(micro, most((double)c->training.micro_batch_tokens, longest));
+    double logits = most(1 << 17, 12.0 * (double)vocabulary);
+    double tapes = shards * (tape_numbers(c, micro, longest) + logits);
+    /* Values, packed values, two moments, and a gradient a shard. */
+    return PROGRAM_BYTES + (double)sizeof(hw_real) * (numbers * (4 + shards) + tapes) + 64 * batch;
+}
+
+double hw_bench_decoding_bytes(const hw_config *c, int64_t vocabulary, int64_t rows, int64_t batch, int64_t beam)
+{
+    double numbers = parameters(c, vocabulary), layers = (double)c->model.decoder_layers, width = (double)c->model.width;
+    double hypotheses = (double)batch * (double)beam, longest = (double)rows;
+    double caches = 2 * width * layers * longest * ((double)batch + 2 * hypotheses); /* a slot has up to twice the rows it needs */
+    double step = hypotheses * (20 * width + (double)c->model.feed_forward) * layers;
+    double logits = most(1 << 17, 12.0 * (double)vocabulary) * hw_threads();
+    return PROGRAM_BYTES + (double)sizeof(hw_real) * (2 * numbers + caches + step + logits);
+}
+
+bool hw_bench_fits(double bytes, hw_error *err)
+{
+    double available = hw_bench_available();
+    if (bytes <= available) return true;
+    return hw_fail(err, "about %.0f MiB of memory would be needed, and %.0f are available; take a smaller size, vocabulary or batch",
+                   bytes / (1 << 20), available / (1 << 20));
+}
