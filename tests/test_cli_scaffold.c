@@ -205,7 +205,11 @@ START_TEST(program)
     o = RUN("/usr/bin/headwise", "--help");
     ck_assert_int_eq(o->status, 0);
     ck_assert(strstr(o->out, "usage: headwise COMMAND ...\n") == o->out);
-    for (const hw_cli_entry *c = hw_cli_commands(); c->name; c++) ck_assert_ptr_nonnull(strstr(o->out, c->summary));
+    for (const hw_cli_entry *c = hw_cli_commands(); c->name; c++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n  %s  ", c->name);
+        ck_assert_ptr_nonnull(strstr(o->out, line));
+    }
     ck_assert_str_eq(RUN("headwise", "--version")->out, "headwise " HW_VERSION "\n");
     ck_assert_ptr_nonnull(strstr(RUN("headwise", "--help-config")->out, "\ntraining:\n"));
     o = RUN("headwise", "--quiet", "x");
@@ -217,36 +221,62 @@ START_TEST(program)
 }
 END_TEST
 
-/* Every command: --help under both names, a summary, no option twice, help that fits a terminal, an unknown option
- * refused. */
+static void check_help(const outcome *o, const char *name)
+{
+    ck_assert_msg(o->status == 0 && *o->out && !*o->err, "%s --help: %s", name, o->err);
+    char *help = strdup(o->out);
+    for (char *line = strtok(help, "\n"); line; line = strtok(NULL, "\n"))
+        ck_assert_msg(hw_cli_width(line) <= 82, "%s --help: %s", name, line);
+    free(help);
+}
+
+/* No name and no letter stands for two options, the common ones included; each has its help. */
+static void check_options(const hw_cli_command *command, const char *name)
+{
+    const hw_cli_option *all[128];
+    int count = 0;
+    for (; count < command->option_count; count++) all[count] = &command->options[count];
+    const hw_cli_option *common;
+    while ((common = hw_cli_common_option(command->takes, count - command->option_count))) all[count++] = common;
+    for (int i = 0; i < count; i++) {
+        ck_assert_msg(*all[i]->help && (all[i]->kind == HW_CLI_FLAG) == !all[i]->value, "%s --%s", name, all[i]->name);
+        for (int k = 0; k < i; k++)
+            ck_assert_msg(strcmp(all[i]->name, all[k]->name) && (!all[i]->letter || all[i]->letter != all[k]->letter),
+                          "%s --%s and --%s", name, all[i]->name, all[k]->name);
+    }
+}
+
+static void check_verbs(const hw_cli_entry *c)
+{
+    const outcome *o = RUN("headwise", c->name);
+    ck_assert_msg(o->status == 2 && strstr(o->err, ": which? usage: headwise "), "%s: %s", c->name, o->err);
+    o = RUN("headwise", c->name, "zzzzzzzz");
+    ck_assert_msg(o->status == 2 && strstr(o->err, ": there is no verb zzzzzzzz; "), "%s: %s", c->name, o->err);
+    for (const hw_cli_entry *verb = c->command->verbs; verb->name; verb++) {
+        char misspelt[64];
+        snprintf(misspelt, sizeof misspelt, "%sx", verb->name);
+        ck_assert_ptr_nonnull(strstr(RUN("headwise", c->name, misspelt)->err, verb->name));
+        check_help(RUN("headwise", c->name, verb->name, "--help"), verb->name);
+        check_options(verb->command, verb->name);
+    }
+}
+
 START_TEST(every_command)
 {
     for (const hw_cli_entry *c = hw_cli_commands(); c->name; c++) {
         char path[64], misspelt[64];
         snprintf(path, sizeof path, "bin/%s", c->name);
-        const outcome *o = RUN(path, "--help");
-        ck_assert_msg(o->status == 0 && *o->out && !*o->err, "%s --help: %s", c->name, o->err);
-        char *help = strdup(o->out);
-        ck_assert_str_eq(RUN("headwise", c->name, "--help")->out, help);
-        for (char *line = strtok(help, "\n"); line; line = strtok(NULL, "\n"))
-            ck_assert_msg(hw_cli_width(line) <= 82, "%s --help: %s", c->name, line);
-        free(help);
         snprintf(misspelt, sizeof misspelt, "%sx", c->name);
+        check_help(RUN(path, "--help"), c->name);
+        check_help(RUN("headwise", c->name, "--help"), c->name);
         ck_assert_ptr_nonnull(strstr(RUN("headwise", misspelt)->err, c->name));
-        if (c->command->verbs) continue;
-        o = RUN("headwise", c->name, "--zzzzzzzzzzz");
-        ck_assert_msg(o->status == 2 && strstr(o->err, "unknown option --zzzzzzzzzzz"), "%s: %s", c->name, o->err);
-        for (int i = 0; i < c->command->option_count; i++) {
-            const hw_cli_option *a = &c->command->options[i], *b;
-            for (int k = 0; k < i; k++) {
-                b = &c->command->options[k];
-                ck_assert_msg(strcmp(a->name, b->name) && (!a->letter || a->letter != b->letter), "%s %s", c->name,
-                              a->name);
-            }
-            for (int k = 0; (b = hw_cli_common_option(c->command->takes, k)); k++)
-                ck_assert_msg(strcmp(a->name, b->name) && (!a->letter || a->letter != b->letter), "%s %s", c->name,
-                              a->name);
+        if (c->command->verbs) {
+            check_verbs(c);
+            continue;
         }
+        check_options(c->command, c->name);
+        const outcome *o = RUN("headwise", c->name, "--zzzzzzzzzzz");
+        ck_assert_msg(o->status == 2 && strstr(o->err, "unknown option --zzzzzzzzzzz"), "%s: %s", c->name, o->err);
     }
 }
 END_TEST

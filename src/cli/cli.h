@@ -5,10 +5,9 @@
  *     typedef struct options { int64_t pairs; const char *output; bool dry_run; } options;
  *
  *     static const hw_cli_option table[] = {
- *         {"pairs", 'n', "N", HW_CLI_INTEGER, offsetof(options, pairs), "how many pairs are made (1000)", .low = 1,
- * .high = 1e9},
- *         {"output", 'o', "DIR", HW_CLI_TEXT, offsetof(options, output), "where they are written"},
- *         {"dry-run", 0, NULL, HW_CLI_FLAG, offsetof(options, dry_run), "only say what would be done"},
+ *         {"pairs", 'n', "N", HW_CLI_INTEGER, offsetof(options, pairs), "how many pairs (1000)", 1, 1e9, NULL},
+ *         {"output", 'o', "DIR", HW_CLI_TEXT, offsetof(options, output), "where they go", 0, 0, NULL},
+ *         {"dry-run", 0, NULL, HW_CLI_FLAG, offsetof(options, dry_run), "only say what would be done", 0, 0, NULL},
  *     };
  *
  *     static int run(hw_cli *cli)
@@ -62,7 +61,7 @@ typedef struct hw_cli_option {
     hw_cli_kind kind;
     size_t offset;              /* where it goes in the command's struct of options */
     const char *help;           /* one sentence without a full stop, the default in parentheses */
-    double low, high;           /* bounds of numbers; both 0: none */
+    double low, high;           /* bounds of numbers, INFINITY: none on this side; both 0: none at all */
     const char *const *choices; /* HW_CLI_CHOICE: the words, ended by NULL */
 } hw_cli_option;
 
