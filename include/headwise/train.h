@@ -40,9 +40,14 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch);
 int64_t hw_trainer_steps(const hw_trainer *t); /* how many were done */
 /* The gradients of the last step's loss (mean over target tokens, before clipping), laid out as hw_parameters_values. */
 const hw_real *hw_trainer_gradients(const hw_trainer *t);
-/* Measures where the time goes from now on, or no longer; and the sums over the shards, hw_op_count() entries. */
+/* The parts of a step, one after another. */
+typedef enum hw_step_part { HW_STEP_CUT, HW_STEP_SHARDS, HW_STEP_SUM, HW_STEP_UPDATE, HW_STEP_PACK, HW_STEP_PARTS } hw_step_part;
+
+/* Measures where the time goes from now on, or no longer; the sums over the shards, hw_op_count() entries; and the seconds of each
+ * part, which do not overlap. */
 void hw_trainer_profile(hw_trainer *t, bool on);
 void hw_trainer_profile_sum(const hw_trainer *t, hw_profile_entry *entries);
+void hw_trainer_profile_parts(const hw_trainer *t, double seconds[HW_STEP_PARTS]);
 int64_t hw_trainer_mallocs(const hw_trainer *t); /* how often its arenas asked for memory */
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- */

@@ -191,13 +191,20 @@ static int op_index(const hw_op *op)
     HW_CHECK(false, "op %s is not in the table of ops", op->name);
 }
 
+/* What an input gives at least: of a table from which rows are picked, as many as come out. */
+static int64_t numbers_read(const hw_tensor *x, const hw_tensor *y)
+{
+    int64_t size = hw_tensor_size(x), most = hw_tensor_size(y);
+    return hw_tensor_cols(x) == hw_tensor_cols(y) && size > most ? most : size;
+}
+
 static double node_bytes(const hw_node *n)
 {
-    double numbers = 0;
+    int64_t numbers = 0;
     for (int i = 0; i < n->inputs; i++)
-        if (n->in[i]) numbers += (double)hw_tensor_size(n->in[i]);
-    for (int i = 0; i < n->outputs; i++) numbers += (double)hw_tensor_size(n->out[i]);
-    return numbers * (double)sizeof(hw_real);
+        if (n->in[i]) numbers += numbers_read(n->in[i], n->out[0]);
+    for (int i = 0; i < n->outputs; i++) numbers += hw_tensor_size(n->out[i]);
+    return (double)numbers * (double)sizeof(hw_real);
 }
 
 /* Runs one direction of the node, with the clock where somebody asked for it. */

@@ -133,13 +133,24 @@ static double clip_factor(double norm, double limit)
     return factor < 1 ? factor : 1;
 }
 
+/* Adds the time since *clock to a part of the step. */
+static void end_part(hw_trainer *t, hw_step_part part, double *clock)
+{
+    double now = hw_seconds();
+    t->parts[part] += now - *clock;
+    *clock = now;
+}
+
 hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
 {
     hw_step_result result = {0};
+    double clock = hw_seconds();
     hw_arena_reset(t->arena);
     t->batch = batch;
     t->cut = hw_batch_shards(t->arena, batch, t->shards);
+    end_part(t, HW_STEP_CUT, &clock);
     hw_parallel(t->shards, run_shard, t);
+    end_part(t, HW_STEP_SHARDS, &clock);
     for (int i = 0; i < t->shards; i++) {
         const hw_loss_count *c = &t->shard[i].count;
         result.count.loss += c->loss;
@@ -151,6 +162,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
     double squares = 0;
     for (int64_t i = 0; i < chunks(t); i++) squares += t->squares[i];
     result.gradient_norm = sqrt(squares);
+    end_part(t, HW_STEP_SUM, &clock);
     t->steps++;
     result.rate = t->rate = hw_learning_rate(t->config, t->steps);
     result.skipped = !isfinite(result.count.loss) || !isfinite(result.gradient_norm);
@@ -158,7 +170,9 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
     t->updates++;
     t->factor = clip_factor(result.gradient_norm, t->config->training.clip_norm);
     hw_parallel((int)chunks(t), update_chunk, t);
+    end_part(t, HW_STEP_UPDATE, &clock);
     hw_parameters_pack(t->model->parameters);
+    end_part(t, HW_STEP_PACK, &clock);
     return result;
 }
 
@@ -166,6 +180,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
 
 void hw_trainer_profile(hw_trainer *t, bool on)
 {
+    memset(t->parts, 0, sizeof t->parts);
     for (int i = 0; i < t->shards; i++) {
         shard *s = &t->shard[i];
         if (!s->profile) s->profile = calloc((size_t)hw_op_count(), sizeof *s->profile);
@@ -180,6 +195,11 @@ void hw_trainer_profile_sum(const hw_trainer *t, hw_profile_entry *entries)
     memset(entries, 0, (size_t)hw_op_count() * sizeof *entries);
     for (int i = 0; i < t->shards; i++)
         for (int op = 0; op < hw_op_count(); op++) hw_profile_add(&entries[op], &t->shard[i].profile[op]);
+}
+
+void hw_trainer_profile_parts(const hw_trainer *t, double seconds[HW_STEP_PARTS])
+{
+    memcpy(seconds, t->parts, sizeof t->parts);
 }
 
 int64_t hw_trainer_mallocs(const hw_trainer *t)

@@ -21,6 +21,7 @@ struct hw_trainer {
     int64_t numbers;         /* of values, gradients, moments */
     hw_real *first, *second; /* moments of Adam: running means of the gradient and of its square */
     double *squares;         /* of each chunk's gradients */
+    double parts[HW_STEP_PARTS]; /* seconds since the profile began */
     int64_t steps, updates;  /* done; and those that were not skipped, which Adam's corrections count */
 
     /* the step that is running */
