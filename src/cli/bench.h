@@ -82,6 +82,14 @@ void hw_bench_text_sort(bench_text *t, bool target_first);
 
 /* ---- what was found (bench_report.c) ----------------------------------------------------------------------------- */
 
+/* A stretch of time outside of ops. */
+typedef struct bench_part {
+    const char *name;
+    double seconds; /* summed over the threads */
+} bench_part;
+
+enum { BENCH_PARTS = 8 };
+
 typedef struct bench_result {
     const char *mode, *size;
     int threads;
@@ -97,12 +105,13 @@ typedef struct bench_result {
     const hw_profile_entry *profile;      /* [hw_op_count()] */
     double profile_seconds;
     int64_t profile_batches;
-    const char *rest;                     /* what the time outside of ops is */
+    bench_part parts[BENCH_PARTS];        /* of what is not in an op; ended by a NULL name */
 } bench_result;
 
 /* The common part as a table and as JSON, to which a mode adds its own. */
 hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double roof);
 json_t *hw_bench_report_json(const bench_result *r, double roof);
+double hw_bench_op_seconds(const bench_result *r); /* of all ops, summed over the threads */
 void hw_bench_profile_print(hw_cli *cli, const bench_result *r, double roof);
 /* Prints it with a line end, and lets it go. */
 void hw_bench_json_print(json_t *root);

@@ -91,7 +91,7 @@ static void measure(bench *b, bench_result *r, hw_arena *arena)
     r->profile = entries;
     r->profile_seconds = sums.seconds;
     r->profile_batches = sums.batches;
-    r->rest = "search and all else";
+    r->parts[0] = (bench_part){"search, waiting, all else", sums.seconds * r->threads - hw_bench_op_seconds(r)};
 }
 
 static int ascending(const void *a, const void *b)

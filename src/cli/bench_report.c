@@ -39,11 +39,11 @@ static double op_bytes(const hw_profile_entry *e) { return e->bytes[0] + e->byte
 
 static double thread_seconds(const bench_result *r) { return r->profile_seconds * r->threads; }
 
-static double rest_seconds(const bench_result *r)
+double hw_bench_op_seconds(const bench_result *r)
 {
-    double rest = thread_seconds(r);
-    for (int op = 0; op < hw_op_count(); op++) rest -= op_seconds(&r->profile[op]);
-    return rest > 0 ? rest : 0;
+    double seconds = 0;
+    for (int op = 0; op < hw_op_count(); op++) seconds += op_seconds(&r->profile[op]);
+    return seconds;
 }
 
 static int slower_first(const void *a, const void *b, void *profile)
@@ -71,9 +71,20 @@ static void profile_row(hw_cli_table *table, const bench_result *r, int op, doub
     hw_cli_cell(table, "%.1f", (double)(e->calls[0] + e->calls[1]) / batches);
     for (int d = 0; d < 2; d++) hw_cli_cell(table, e->calls[d] ? "%.3f" : "", 1000 * e->seconds[d] / batches);
     hw_cli_cell(table, "%.1f %%", 100 * seconds / thread_seconds(r));
-    hw_cli_cell(table, "%.1f", op_bytes(e) / seconds / 1e9);
-    hw_cli_cell(table, op_flops(e) > 0 ? "%.1f" : "", op_flops(e) / seconds / 1e9);
-    hw_cli_cell(table, op_flops(e) > 0 ? "%.0f %%" : "", 100 * op_flops(e) / seconds / roof);
+    bool multiplies = op_flops(e) > 0;
+    hw_cli_cell(table, multiplies ? "" : "%.1f", op_bytes(e) / seconds / 1e9);
+    hw_cli_cell(table, multiplies ? "%.1f" : "", op_flops(e) / seconds / 1e9);
+    hw_cli_cell(table, multiplies ? "%.0f %%" : "", 100 * op_flops(e) / seconds / roof);
+}
+
+static void part_row(hw_cli_table *table, const bench_result *r, const bench_part *p)
+{
+    hw_cli_cell(table, "%s", p->name);
+    hw_cli_cell(table, "%s", "");
+    hw_cli_cell(table, "%.3f", 1000 * p->seconds / (double)r->profile_batches);
+    hw_cli_cell(table, "%s", "");
+    hw_cli_cell(table, "%.1f %%", 100 * p->seconds / thread_seconds(r));
+    for (int i = 0; i < 3; i++) hw_cli_cell(table, "%s", "");
 }
 
 void hw_bench_profile_print(hw_cli *cli, const bench_result *r, double roof)
@@ -83,12 +94,7 @@ void hw_bench_profile_print(hw_cli *cli, const bench_result *r, double roof)
     for (int i = 0; i < 8; i++) hw_cli_cell(table, "%s", heads[i]);
     int *ops = hw_arena_alloc(cli->arena, (size_t)hw_op_count() * sizeof *ops), count = sorted_ops(r, ops);
     for (int i = 0; i < count; i++) profile_row(table, r, ops[i], roof);
-    double rest = rest_seconds(r);
-    hw_cli_cell(table, "%s", r->rest);
-    hw_cli_cell(table, "%s", "");
-    hw_cli_cell(table, "%.3f", 1000 * rest / (double)r->profile_batches);
-    hw_cli_cell(table, "%s", "");
-    hw_cli_cell(table, "%.1f %%", 100 * rest / thread_seconds(r));
+    for (const bench_part *p = r->parts; p->name; p++) part_row(table, r, p);
     printf("\nWhere the time goes: a batch, summed over the threads (%lld batches more, with the clock at every op)\n",
            (long long)r->profile_batches);
     hw_cli_table_print(table, stdout);
@@ -108,8 +114,9 @@ static json_t *profile_json(const bench_result *r)
                             "backward_seconds", e->seconds[1], "flops", op_flops(e), "bytes", op_bytes(e), "share",
                             op_seconds(e) / thread_seconds(r)));
     }
-    json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "op", r->rest, "forward_seconds", rest_seconds(r), "share",
-                                          rest_seconds(r) / thread_seconds(r)));
+    for (const bench_part *p = r->parts; p->name; p++)
+        json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "part", p->name, "seconds", p->seconds, "share",
+                                              p->seconds / thread_seconds(r)));
     return list;
 }
 

@@ -133,6 +133,25 @@ static void measure(bench *b, const options *o, bench_result *r)
     r->peak_mib = hw_bench_peak_mib();
 }
 
+/* What the threads do outside of ops; the time of a part is that of all threads, whether they work or wait. */
+static void outside_of_ops(const bench *b, bench_result *r)
+{
+    static const char *const names[HW_STEP_PARTS] = {
+        [HW_STEP_CUT] = "cutting into shards",
+        [HW_STEP_SHARDS] = "clearing gradients, waiting for shards",
+        [HW_STEP_SUM] = "adding up shards",
+        [HW_STEP_UPDATE] = "Adam",
+        [HW_STEP_PACK] = "packing weights",
+    };
+    double seconds[HW_STEP_PARTS], threads = r->threads, all = 0;
+    hw_trainer_profile_parts(b->trainer, seconds);
+    for (int i = 0; i < HW_STEP_PARTS; i++) {
+        all += seconds[i];
+        r->parts[i] = (bench_part){names[i], threads * seconds[i] - (i == HW_STEP_SHARDS ? hw_bench_op_seconds(r) : 0)};
+    }
+    r->parts[HW_STEP_PARTS] = (bench_part){"making the batch", threads * (r->profile_seconds - all)};
+}
+
 static void profile(bench *b, bench_result *r, hw_arena *arena)
 {
     bench_result sums = {0};
@@ -143,7 +162,7 @@ static void profile(bench *b, bench_result *r, hw_arena *arena)
     r->profile = entries;
     r->profile_seconds = sums.seconds;
     r->profile_batches = sums.batches;
-    r->rest = "all else";
+    outside_of_ops(b, r);
 }
 
 static void print(hw_cli *cli, const bench *b, const bench_result *r)
@@ -183,7 +202,6 @@ static int64_t pairs_to_make(const hw_config *config, const options *o)
 
 static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o, bench_text *text)
 {
-    int status = HW_CLI_DONE;
     hw_error err;
     double bytes = hw_bench_training_bytes(config, text->vocabulary, text->longest);
     if (!hw_bench_fits(bytes, &err)) return hw_cli_fail(&err);
@@ -202,7 +220,7 @@ static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o,
     hw_trainer_free(b.trainer);
     hw_transformer_free(m);
     hw_arena_free(b.arena);
-    return status;
+    return HW_CLI_DONE;
 }
 
 static int run(hw_cli *cli)
