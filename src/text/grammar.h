@@ -125,6 +125,8 @@ struct hw_grammar {
     hw_symbol *start;
     int rewrites[HW_SIDES];
     hw_rewrite *rewrite[HW_SIDES];
+    int avoided[HW_SIDES];
+    const char **avoid[HW_SIDES]; /* words in a row that no sentence may have, joined by blanks */
     int pinned;
     hw_rule *pin;
     uint32_t annotated[HW_SIDES]; /* bit f: feature f is written into FEATS */

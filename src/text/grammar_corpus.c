@@ -58,6 +58,23 @@ static bool fits_length(const hw_grammar *g, const hw_pair *pair)
     return true;
 }
 
+/* Does the text have these words in a row? */
+static bool has_words(const char *text, const char *words)
+{
+    size_t size = strlen(words);
+    for (const char *at = text; (at = strstr(at, words)); at++)
+        if ((at == text || at[-1] == ' ') && (!at[size] || at[size] == ' ')) return true;
+    return false;
+}
+
+static bool has_avoided(const hw_grammar *g, const hw_pair *pair)
+{
+    for (int s = 0; s < HW_SIDES; s++)
+        for (int i = 0; i < g->avoided[s]; i++)
+            if (has_words(pair->text[s], g->avoid[s][i])) return true;
+    return false;
+}
+
 /* Is the source new? Notes a source that has two targets. */
 static bool is_new(generator *v, const hw_pair *pair)
 {
@@ -88,6 +105,8 @@ static bool next_pair(generator *v, const hw_rule *pin, bool unseen, hw_pair *pa
         hw_surface(v->g, &v->derivation, pair);
         reason = "it is shorter or longer than `corpus: length:` allows";
         if (!fits_length(v->g, pair)) continue;
+        reason = "it has words in a row that `avoid:` excludes";
+        if (has_avoided(v->g, pair)) continue;
         reason = "it was there already";
         if (is_new(v, pair)) return true;
     }

@@ -77,13 +77,18 @@ static double entry_weight(int i, const void *argument)
 
 static double piece_weight(int i, const void *argument) { return ((const hw_symbol *)argument)->piece_weights[i]; }
 
+/* Syllables at random, but none twice in succession. */
 static void spell(hw_derivation *d, hw_random *random, hw_node *node)
 {
     const hw_symbol *symbol = node->symbol;
     node->pieces = symbol->pieces[draw(random, symbol->lengths, piece_weight, symbol)];
-    for (int i = 0; i < node->pieces; i++) {
-        const char *syllable = symbol->syllable[hw_random_below(random, (uint64_t)symbol->syllables)];
-        node->piece[i] = hw_arena_string(d->arena, "%s%s", syllable, i + 1 < node->pieces ? symbol->joiner : "");
+    for (int i = 0, last = -1; i < node->pieces; i++) {
+        bool any = last < 0 || symbol->syllables == 1;
+        int syllable = (int)hw_random_below(random, (uint64_t)(any ? symbol->syllables : symbol->syllables - 1));
+        syllable += !any && syllable >= last;
+        node->piece[i] =
+            hw_arena_string(d->arena, "%s%s", symbol->syllable[syllable], i + 1 < node->pieces ? symbol->joiner : "");
+        last = syllable;
     }
 }
 

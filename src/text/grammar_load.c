@@ -364,6 +364,20 @@ static bool read_annotate(hw_grammar *g, const hw_yaml *node, hw_error *err)
     return true;
 }
 
+/* avoid: {en: ['" "']} */
+static bool read_avoid(hw_grammar *g, const hw_yaml *node, hw_error *err)
+{
+    if (!node) return true;
+    if (!hw_grammar_is_mapping(node, "avoid", err) || !hw_yaml_known_keys(node, g->side, HW_SIDES, err)) return false;
+    for (int s = 0; s < HW_SIDES; s++) {
+        const hw_yaml *list = hw_yaml_get(node, g->side[s]);
+        if (list && (!hw_grammar_is_sequence(list, "avoid", err) ||
+                     !hw_grammar_words(g, list, "avoid", &g->avoided[s], &g->avoid[s], err)))
+            return false;
+    }
+    return true;
+}
+
 static bool read_sides(hw_grammar *g, const hw_yaml *node, hw_error *err)
 {
     if (node->kind != HW_YAML_SEQUENCE || node->count != HW_SIDES)
@@ -377,8 +391,8 @@ static bool read_sides(hw_grammar *g, const hw_yaml *node, hw_error *err)
 
 static bool read_grammar(hw_grammar *g, const hw_yaml *root, hw_error *err)
 {
-    static const char *const keys[] = {"sides",  "corpus",  "features", "lexicon",  "rules",    "start",
-                                       "pinned", "rewrite", "classes",  "held_out", "annotate", "distinct"};
+    static const char *const keys[] = {"sides",   "corpus",  "features", "lexicon",  "rules",    "start", "pinned",
+                                       "rewrite", "classes", "held_out", "annotate", "distinct", "avoid"};
     static const char *const needed[] = {"sides", "lexicon", "rules", "start"};
     if (root->kind != HW_YAML_MAPPING)
         return hw_yaml_fail(root, err, "a grammar is a mapping with sides, features, lexicon, rules, start ...");
@@ -390,7 +404,8 @@ static bool read_grammar(hw_grammar *g, const hw_yaml *root, hw_error *err)
            hw_grammar_read_rules(g, root, err) && read_rewrites(g, root, err) &&
            read_corpus(g, hw_yaml_get(root, "corpus"), err) && read_held_out(g, hw_yaml_get(root, "held_out"), err) &&
            read_annotate(g, hw_yaml_get(root, "annotate"), err) &&
-           read_distinct(g, hw_yaml_get(root, "distinct"), err) && hw_grammar_check(g, err);
+           read_distinct(g, hw_yaml_get(root, "distinct"), err) && read_avoid(g, hw_yaml_get(root, "avoid"), err) &&
+           hw_grammar_check(g, err);
 }
 
 hw_grammar *hw_grammar_load(const char *path, hw_error *err)
