@@ -12,8 +12,6 @@
 #include <headwise/bundle.h>
 #include <headwise/decode.h>
 #include <headwise/metrics.h>
-#include <headwise/heads.h>
 #include <headwise/train.h>
-#include <headwise/cli.h>
 
 #endif
