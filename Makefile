@@ -2,7 +2,12 @@
 #   make          bin/headwise and the links named after its commands
 #   make toy      train configs/toy_translate.yaml, show translations, figures and heads
 #   make check    every test, in single and in double precision
+#   make install  the program, headers, library and pkg-config file under PREFIX (/usr/local); make uninstall
+# and those for developers:
 #   make sanitize every test under the address and undefined-behaviour sanitizers
+#   make valgrind every test under valgrind (slow; SUITE=test_NAME runs one suite, here and in the two below)
+#   make coverage the share of lines of src/ that the tests run
+#   make check-one one precision only: REAL=float SUITE=test_nn
 #
 # REAL=float|double chooses the number type (double is for checking gradients); objects go to build/REAL[-VARIANT].
 
@@ -78,7 +83,17 @@ $(OUT)/tests/%.o: tests/%.c $(OUT)/tests/suites.h
 $(OUT)/tests/run: $(TEST_OBJECTS) $(OUT)/libheadwise.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs check) $(LDLIBS)
 
-.PHONY: check check-one sanitize clean
+# Builds everything of one precision and runs nothing, to see whether a compiler has anything to say.
+.PHONY: build-one
+build-one: $(OUT)/headwise $(OUT)/tests/run
+
+.PHONY: toy
+toy: all
+	bin/train configs/toy_translate.yaml
+	bin/evaluate models/toy_translate
+	bin/inspect models/toy_translate --source "the cat sat on the mat"
+
+.PHONY: check check-one sanitize valgrind coverage
 check: all
 	@$(MAKE) --no-print-directory check-one REAL=double
 	@$(MAKE) --no-print-directory check-one REAL=float
@@ -86,9 +101,50 @@ check: all
 check-one: $(OUT)/tests/run
 	$(OUT)/tests/run $(SUITE)
 
+# Check kills a test after some seconds; under these tools all tests are slower.
 sanitize:
-	@$(MAKE) --no-print-directory check-one REAL=float VARIANT=-sanitize OPT="-O1 -g" \
+	@CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one VARIANT=-sanitize OPT="-O1 -g" \
 	    EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+
+valgrind:
+	@$(MAKE) --no-print-directory build-one VARIANT=-valgrind OPT="-O1 -g"
+	CK_TIMEOUT_MULTIPLIER=100 OPENBLAS_NUM_THREADS=1 valgrind --quiet --leak-check=full --show-leak-kinds=definite \
+	    --errors-for-leak-kinds=definite --error-exitcode=99 $(OUT)-valgrind/tests/run $(SUITE)
+
+coverage:
+	@for real in double float; do \
+	    rm -rf build/$$real-coverage && CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one REAL=$$real \
+	        VARIANT=-coverage OPT="-O1 -g" EXTRA="--coverage -fprofile-update=atomic" || exit 1; \
+	done
+	@sh scripts/coverage.sh build/double-coverage build/float-coverage
+
+# The library is static, so whoever links it needs what it needs.
+define PKGCONFIG
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+libdir=$${prefix}/lib
+
+Name: headwise
+Description: small encoder-decoder Transformers: training, translation, study of attention heads
+Version: $(shell sed -n 's/.*HW_VERSION "\(.*\)"/\1/p' include/headwise/base.h)
+Requires: $(PACKAGES)
+Cflags: -I$${includedir}$(if $(filter double,$(REAL)), -DHW_REAL_DOUBLE)
+Libs: -L$${libdir} -lheadwise -lm -pthread
+endef
+
+.PHONY: install uninstall clean
+install: all
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include/headwise lib/pkgconfig)
+	install -m 755 bin/headwise $(DESTDIR)$(PREFIX)/bin/headwise
+	install -m 644 include/headwise.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/headwise/*.h $(DESTDIR)$(PREFIX)/include/headwise
+	install -m 644 $(OUT)/libheadwise.a $(DESTDIR)$(PREFIX)/lib
+	@$(file >$(OUT)/headwise.pc,$(PKGCONFIG))
+	install -m 644 $(OUT)/headwise.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/headwise include/headwise.h lib/libheadwise.a lib/pkgconfig/headwise.pc)
+	rm -rf $(DESTDIR)$(PREFIX)/include/headwise
 
 clean:
 	rm -rf build bin
