@@ -47,6 +47,11 @@ const char *hw_tensor_shape_text(const hw_tensor *x, char text[96]);
 void hw_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, hw_real alpha, const hw_real *a,
              int64_t lda, const hw_real *b, int64_t ldb, hw_real beta, hw_real *c, int64_t ldc);
 
+/* c [rows, cols] = (add: +=) op(a) b with b [terms, cols], as gradients need it, by whichever is faster for the sizes (nothing else
+ * decides): the kernels' product where rows are short, BLAS where they are long. */
+void hw_product(bool transpose_a, int64_t rows, int64_t cols, int64_t terms, const hw_real *a, int64_t lda, const hw_real *b,
+                int64_t ldb, bool add, hw_real *c, int64_t ldc);
+
 /* The name of the kernel that OpenBLAS runs ("SkylakeX"), for records: gradients' bits depend on it. */
 const char *hw_blas_kernel(void);
 
@@ -81,6 +86,11 @@ typedef struct hw_kernels {
      * multiply-adds with k ascending. */
     void (*multiply)(hw_real *y, int64_t ldy, const hw_real *x, int64_t ldx, int64_t rows, const hw_packed *w,
                      const hw_real *bias);
+
+    /* c [rows, cols] = (add: +=) A b with b [terms, cols]; A[r, t] = a[r row_step + t term_step], one of the steps 1. Each result
+     * is 0 (or c), then one chain of fused multiply-adds with t ascending. For gradients; see hw_product. */
+    void (*product)(hw_real *c, int64_t ldc, int64_t rows, int64_t cols, const hw_real *a, int64_t row_step, int64_t term_step,
+                    const hw_real *b, int64_t ldb, int64_t terms, bool add);
 
     void (*add)(hw_real *y, const hw_real *x, int64_t n);             /* y += x */
     void (*axpy)(hw_real *y, hw_real a, const hw_real *x, int64_t n); /* y += a x */

@@ -62,8 +62,8 @@ static void block_gradients(hw_node *n, const hw_real *du, int64_t row, int64_t 
     const hw_tensor *x = n->in[0], *w = n->in[1];
     int64_t width = w->shape[1], vocabulary = w->shape[0];
     hw_real *dx = n->saved, *dw = hw_input_gradient(n, 1), *db = hw_input_gradient(n, 2);
-    if (dx) hw_gemm(false, false, rows, width, vocabulary, 1, du, vocabulary, w->data, width, 0, dx + row * width, width);
-    if (dw) hw_gemm(true, false, vocabulary, width, rows, 1, du, vocabulary, x->data + row * width, width, 1, dw, width);
+    if (dx) hw_product(false, rows, width, vocabulary, du, vocabulary, w->data, width, false, dx + row * width, width);
+    if (dw) hw_product(true, vocabulary, width, rows, du, vocabulary, x->data + row * width, width, true, dw, width);
     if (db) n->kernels->column_sum(db, du, vocabulary, rows, vocabulary);
 }
 

@@ -1,7 +1,7 @@
 /* Ops that multiply matrices: matmul, and the linear layer with its bias, activation and dropout.
  *
  * What goes forward through a weight matrix runs on the packed multiplication, whose rows do not depend on each other's company;
- * gradients are sums over rows and left to BLAS. */
+ * gradients are sums over rows (hw_product). */
 #include <string.h>
 
 #include "op.h"
@@ -143,9 +143,9 @@ static void linear_backward(hw_node *n)
         n->kernels->activation_backward(du, du, n->saved, rows * out, o->f, &o->drop, x->first_row * out, true);
     bool overwrite = false;
     hw_real *dx = hw_input_gradient_raw(n, 0, &overwrite);
-    if (dx) hw_gemm(false, false, rows, in, out, 1, du, out, w->data, in, overwrite ? 0 : 1, dx, in);
+    if (dx) hw_product(false, rows, in, out, du, out, w->data, in, !overwrite, dx, in);
     hw_real *dw = hw_input_gradient_raw(n, 1, &overwrite);
-    if (dw) hw_gemm(true, false, out, in, rows, 1, du, out, x->data, in, overwrite ? 0 : 1, dw, in);
+    if (dw) hw_product(true, out, in, rows, du, out, x->data, in, !overwrite, dw, in);
     hw_real *db = hw_input_gradient(n, 2);
     if (db) n->kernels->column_sum(db, du, out, rows, out);
 }

@@ -13,6 +13,9 @@
 void HW_KERNEL(multiply)(hw_real *y, int64_t ldy, const hw_real *x, int64_t ldx, int64_t rows, const hw_packed *w,
                          const hw_real *bias);
 
+void HW_KERNEL(product)(hw_real *c, int64_t ldc, int64_t rows, int64_t cols, const hw_real *a, int64_t row_step,
+                        int64_t term_step, const hw_real *b, int64_t ldb, int64_t terms, bool add);
+
 void HW_KERNEL(add)(hw_real *y, const hw_real *x, int64_t n);
 void HW_KERNEL(axpy)(hw_real *y, hw_real a, const hw_real *x, int64_t n);
 void HW_KERNEL(scale)(hw_real *y, hw_real a, const hw_real *x, int64_t n);

@@ -12,6 +12,7 @@ const hw_kernels HW_JOIN(hw_kernels, HW_PATH) = {
     .name = TEXT(HW_PATH),
     .vector_bits = HW_PART_BYTES * 8,
     .multiply = HW_KERNEL(multiply),
+    .product = HW_KERNEL(product),
     .add = HW_KERNEL(add),
     .axpy = HW_KERNEL(axpy),
     .scale = HW_KERNEL(scale),
