@@ -27,6 +27,9 @@ CFLAGS   += -std=c11 $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fno-trapp
 LDLIBS   += $(shell pkg-config --libs $(PACKAGES)) -lm -pthread
 LDFLAGS  += $(EXTRA)
 
+# Check kills a test after so many seconds.
+export CK_DEFAULT_TIMEOUT ?= 60
+
 # The kernels are one source compiled once for each processor path.
 KERNEL_SOURCES := $(wildcard src/tensor/kernels/*.c)
 PATHS := generic
@@ -101,7 +104,7 @@ check: all
 check-one: $(OUT)/tests/run
 	$(OUT)/tests/run $(SUITE)
 
-# Check kills a test after some seconds; under these tools all tests are slower.
+# Under these tools all tests are slower.
 sanitize:
 	@CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one VARIANT=-sanitize OPT="-O1 -g" \
 	    EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
