@@ -24,6 +24,10 @@ typedef struct hw_bundle {
  * than the configuration says, a vocabulary that does not fit the embedding, a model of a later format. The caller frees it. */
 hw_bundle *hw_bundle_load(const char *directory, hw_error *err);
 
+/* DIRECTORY/config.yaml, not yet checked, so that options can be set over it. text.shared_vocabulary follows the files that are there,
+ * which tell where another program left it out. */
+hw_config *hw_bundle_config(const char *directory, hw_arena *arena, hw_error *err);
+
 /* A network with values not yet set, for these vocabularies; with gradients where it is trained itself. config and
  * vocabularies outlive the bundle. Errors: those of hw_tokenizer_new and hw_transformer_new. The caller frees it. */
 hw_bundle *hw_bundle_new(const hw_config *config, const hw_vocabulary *source, const hw_vocabulary *target, bool gradients,

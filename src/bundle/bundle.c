@@ -147,16 +147,14 @@ static bool check_directory(const char *directory, hw_error *err)
     return true;
 }
 
-static bool load_config(hw_bundle *b, const char *directory, hw_error *err)
+hw_config *hw_bundle_config(const char *directory, hw_arena *arena, hw_error *err)
 {
     char path[HW_PATH];
-    if (!hw_bundle_path(path, directory, "config.yaml", err)) return false;
-    hw_config *config = hw_config_load(b->arena, path, err);
-    if (!config) return false;
-    /* The files tell what a directory by another program leaves open. */
-    if (!is_there(directory, "source.vocab") && is_there(directory, "shared.vocab")) config->text.shared_vocabulary = true;
-    b->config = config;
-    return hw_config_check(config, NULL, err);
+    if (!check_directory(directory, err) || !hw_bundle_path(path, directory, "config.yaml", err)) return NULL;
+    hw_config *config = hw_config_load(arena, path, err);
+    if (config && !is_there(directory, "source.vocab") && is_there(directory, "shared.vocab"))
+        config->text.shared_vocabulary = true;
+    return config;
 }
 
 /* What each vocabulary has to fit, with the paths that messages name. */
@@ -187,7 +185,9 @@ static bool load(hw_bundle *b, const char *directory, hw_error *err)
 {
     char path[HW_PATH];
     vocabulary_files files = {.count = 0};
-    if (!check_directory(directory, err) || !load_config(b, directory, err)) return false;
+    hw_config *config = hw_bundle_config(directory, b->arena, err);
+    if (!config || !hw_config_check(config, NULL, err)) return false;
+    b->config = config;
     if (!is_there(directory, "model.safetensors"))
         return hw_fail(err, "%s: there is no model.safetensors in it; the model is not trained yet", directory);
     if (!load_vocabularies(b, directory, &files, err)) return false;

@@ -1,0 +1,126 @@
+/* headwise evaluate: translates a test set and says how good that is. */
+#include "cli/evaluate.h"
+
+#include "cli/model_json.h"
+
+typedef struct options {
+    const char *data, *output;
+} options;
+
+static const hw_cli_option table[] = {
+    {"data", 'd', "PREFIX", HW_CLI_TEXT, offsetof(options, data),
+     .help = "another test set: a prefix in data.dir, or a path such as data/toy/valid (data.test)"},
+    {"output", 'o', "FILE", HW_CLI_TEXT, offsetof(options, output), .help = "where the translations are written, a line each"},
+};
+
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
+
+static void print_text(hw_cli *cli, const char *model, const hw_config *config, const hw_test_set *set, const hw_evaluation *e)
+{
+    hw_cli_table *t = hw_cli_table_new(cli->arena, "lrl");
+    char count[32];
+    printf("%s on %s/%s, %s sentences, beam %lld\n", model, set->directory, set->prefix, hw_cli_count(e->sentences, count),
+           (long long)config->decoding.beam);
+    hw_cli_cell(t, "exact match"), hw_cli_cell(t, "%.2f %%", 100 * e->exact_match), hw_cli_cell(t, " ");
+    for (int g = 0; g < e->groups; g++) {
+        const hw_evaluated_group *x = &e->group[g];
+        hw_cli_cell(t, "  %s", x->name);
+        hw_cli_cell(t, "%.2f %%", x->sentences ? 100 * (double)x->matches / (double)x->sentences : 0);
+        hw_cli_cell(t, "of %s sentences", hw_cli_count(x->sentences, count));
+    }
+    hw_cli_cell(t, "%s", e->bleu_name), hw_cli_cell(t, "%.2f", e->bleu), hw_cli_cell(t, "%s", e->signature);
+    hw_cli_cell(t, "%s", e->chrf_name), hw_cli_cell(t, "%.2f", e->chrf), hw_cli_cell(t, "%s", e->chrf_signature);
+    hw_cli_cell(t, "token accuracy"), hw_cli_cell(t, "%.2f %%", 100 * e->token_accuracy), hw_cli_cell(t, "reference fed");
+    hw_cli_cell(t, "perplexity"), hw_cli_cell(t, "%.4f", e->perplexity), hw_cli_cell(t, "a target token, </s> included");
+    if (e->alignment.is_there) {
+        hw_cli_cell(t, "AER"), hw_cli_cell(t, "%.4f", e->alignment.aer);
+        hw_cli_cell(t, "best cross head, %s, where a word is %s", e->alignment.head, e->alignment.step);
+    }
+    hw_cli_table_print(t, stdout);
+}
+
+static json_t *groups_json(const hw_evaluation *e)
+{
+    json_t *all = json_object();
+    for (int g = 0; g < e->groups; g++) {
+        const hw_evaluated_group *x = &e->group[g];
+        double share = x->sentences ? (double)x->matches / (double)x->sentences : 0;
+        json_object_set_new(all, x->name, json_pack("{s:f, s:I}", "exact_match", share, "sentences", (json_int_t)x->sentences));
+    }
+    return all;
+}
+
+static void print_json(const hw_evaluation *e)
+{
+    json_t *root = json_object();
+    json_object_set_new(root, "exact_match", hw_json_number(e->exact_match));
+    json_object_set_new(root, "token_accuracy", hw_json_number(e->token_accuracy));
+    json_object_set_new(root, "bleu", hw_json_number(e->bleu));
+    json_object_set_new(root, "chrf", hw_json_number(e->chrf));
+    json_object_set_new(root, "signature", json_string(e->signature));
+    json_object_set_new(root, "chrf_signature", json_string(e->chrf_signature));
+    json_object_set_new(root, "perplexity", hw_json_number(e->perplexity));
+    json_object_set_new(root, "sentences", json_integer(e->sentences));
+    if (e->groups) json_object_set_new(root, "groups", groups_json(e));
+    if (e->alignment.is_there) {
+        json_object_set_new(root, "aer", hw_json_number(e->alignment.aer));
+        json_object_set_new(root, "aer_head", json_string(e->alignment.head));
+        json_object_set_new(root, "aer_step", json_string(e->alignment.step));
+    }
+    hw_json_print(root, true);
+}
+
+static bool write_output(const char *path, const hw_evaluation *e, hw_error *err)
+{
+    hw_atomic file;
+    if (!hw_atomic_begin(&file, path, err)) return false;
+    for (int64_t i = 0; i < e->sentences; i++) fprintf(file.stream, "%s\n", e->translations[i]);
+    return hw_atomic_commit(&file, err);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static int evaluate(hw_cli *cli, const options *o, const hw_config *config, const hw_bundle *bundle)
+{
+    hw_error err;
+    hw_test_set set;
+    hw_evaluation e;
+    if (!hw_test_set_load(cli, bundle, config, o->data, &set, &err) || !hw_evaluate(cli, bundle, config, &set, &e, &err))
+        return hw_cli_fail(&err);
+    if (cli->json) print_json(&e);
+    else print_text(cli, cli->arguments[0], config, &set, &e);
+    if (o->output && !write_output(o->output, &e, &err)) return hw_cli_fail(&err);
+    if (!e.failed) return HW_CLI_DONE;
+    hw_cli_say("%lld of %lld lines could not be translated and count as empty: the network's numbers are not finite",
+               (long long)e.failed, (long long)e.sentences);
+    return HW_CLI_FAILED;
+}
+
+static int run(hw_cli *cli)
+{
+    options o = {0};
+    if (!hw_cli_parse(cli, &o)) return cli->status;
+    hw_config *config = hw_cli_model_config(cli, cli->arguments[0]);
+    if (!config) return cli->status;
+    hw_error err;
+    hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
+    if (!bundle) return hw_cli_fail(&err);
+    int status = evaluate(cli, &o, config, bundle);
+    hw_bundle_free(bundle);
+    return status;
+}
+
+const hw_cli_command hw_cli_evaluate = {
+    .usage = "MODEL",
+    .least = 1,
+    .most = 1,
+    .takes = HW_CLI_JSON | HW_CLI_SET,
+    .description =
+        "Translates the test set of the model's configuration and prints how good that is: exact match of whole lines, BLEU and "
+        "chrF with their signatures, token accuracy and perplexity with the reference fed. Where PREFIX.groups stands beside the "
+        "test set, exact match is given for each group; where PREFIX.align does, the alignment error rate of the best "
+        "cross-attention head.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .run = run,
+};

@@ -1,0 +1,97 @@
+/* The test set of a command, and the configuration of a trained model with --set; see test_set.h. */
+#include "cli/test_set.h"
+
+#include <string.h>
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* PREFIX is looked for in data.dir first; if it is not there and has a slash, it is a path. */
+static void place(hw_cli *cli, const hw_config *c, const char *data, hw_test_set *set)
+{
+    char path[HW_PATH];
+    const char *slash = data ? strrchr(data, '/') : NULL;
+    set->directory = c->data.dir;
+    set->prefix = data ? data : c->data.test;
+    if (!slash || (*c->data.dir && hw_corpus_path(path, c->data.dir, data, c->data.source, NULL))) return;
+    set->directory = slash == data ? "/" : hw_arena_string(cli->arena, "%.*s", (int)(slash - data), data);
+    set->prefix = slash + 1;
+}
+
+static hw_lines *load_side(hw_cli *cli, const hw_test_set *set, const char *suffix, hw_error *err)
+{
+    char path[HW_PATH];
+    return hw_corpus_path(path, set->directory, set->prefix, suffix, err) ? hw_lines_load(cli->arena, path, err) : NULL;
+}
+
+static bool load_groups(hw_cli *cli, hw_test_set *set, hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_corpus_path(path, set->directory, set->prefix, "groups", NULL)) return true;
+    set->groups = hw_groups_load(cli->arena, path, err);
+    if (!set->groups || set->groups->count == set->count) return set->groups;
+    return hw_fail(err, "%s has %lld lines, but %s has %lld; each line is the group of one pair", path,
+                   (long long)set->groups->count, set->source->path, (long long)set->count);
+}
+
+static bool load_alignments(hw_cli *cli, hw_test_set *set, hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_corpus_path(path, set->directory, set->prefix, "align", NULL)) return true;
+    set->alignments = hw_alignments_load(cli->arena, path, err);
+    return set->alignments && hw_alignments_fit(set->alignments, set->source, set->target, err);
+}
+
+bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const char *data, hw_test_set *set,
+                      hw_error *err)
+{
+    *set = (hw_test_set){0};
+    place(cli, config, data, set);
+    if (!*set->directory)
+        return hw_fail(err, "the model's configuration has no data.dir, so there is no test set; --data PREFIX names one");
+    if (!(set->source = load_side(cli, set, config->data.source, err)) ||
+        !(set->target = load_side(cli, set, config->data.target, err)) ||
+        !hw_lines_parallel(set->source, set->target, err))
+        return false;
+    set->count = set->source->count;
+    if (!set->count) return hw_fail(err, "%s is empty: there is nothing to evaluate", set->source->path);
+    set->references = hw_arena_alloc(cli->arena, (size_t)set->count * sizeof *set->references);
+    for (int64_t i = 0; i < set->count; i++) {
+        size_t bytes;
+        const char *line = hw_lines_get(set->target, i, &bytes);
+        set->references[i] = hw_tokenizer_detokenize(bundle->target_tokenizer, cli->arena, line, bytes, NULL);
+    }
+    return load_groups(cli, set, err) && load_alignments(cli, set, err);
+}
+
+/* ---- configuration ----------------------------------------------------------------------------------------------- */
+
+/* The sections that a trained model keeps. */
+static bool is_kept(const char *key) { return !strncmp(key, "model.", 6) || !strncmp(key, "text.", 5); }
+
+static bool configure(hw_cli *cli, hw_config *config, const char *directory, hw_error *err)
+{
+    const hw_config *trained = hw_bundle_config(directory, cli->arena, err);
+    if (!trained) return false;
+    for (int i = 0; i < cli->set.count; i++)
+        if (!hw_config_set(config, cli->set.items[i], err)) return false;
+    if (!hw_config_check(config, NULL, err)) return false;
+    hw_names changed = hw_config_differences(trained, config, cli->arena);
+    for (int i = 0; i < changed.count; i++)
+        if (is_kept(changed.items[i]))
+            return hw_fail(err, "--set %s: %s was trained with %s; it cannot be changed any more", changed.items[i], directory,
+                           hw_config_value(trained, changed.items[i], cli->arena));
+    return true;
+}
+
+hw_config *hw_cli_model_config(hw_cli *cli, const char *directory)
+{
+    hw_error err;
+    hw_config *config = hw_bundle_config(directory, cli->arena, &err);
+    if (!config) {
+        cli->status = hw_cli_fail(&err);
+        return NULL;
+    }
+    if (configure(cli, config, directory, &err)) return config;
+    cli->status = hw_cli_refuse(&err);
+    return NULL;
+}
