@@ -38,8 +38,8 @@ typedef struct toy_sentence {
 toy_sentence toy_words(const hw_conllu *gold, int64_t i);
 /* The first dependent of word i in this relation, or -1. */
 int toy_dependent(const toy_sentence *s, int i, const char *relation);
-/* The word that an adjective, a participle or a verb agrees with: the noun that it describes, its subject, or what the relative
- * pronoun that is its subject stands for; -1: none. */
+/* The word that an adjective, a participle or a verb agrees with: the noun that it describes, its subject, or what the
+ * relative pronoun that is its subject stands for; -1: none. */
 int toy_controller(const toy_sentence *s, int i);
 
 #endif

@@ -1,6 +1,6 @@
-/* data/toy as it is committed: made from its grammar byte for byte, and with the properties that training and the study of heads
- * rely on (sizes, shares of phenomena, nothing in two sets, new combinations in the test set only, no relation that a fixed
- * offset would find). Its French is checked in test_toy_french.c. */
+/* data/toy as it is committed: made from its grammar byte for byte, and with the properties that training and the study
+ * of heads rely on (sizes, shares of phenomena, nothing in two sets, new combinations in the test set only, no relation
+ * that a fixed offset would find). Its French is checked in test_toy_french.c. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -96,10 +96,9 @@ static void expect_between(const char *what, double value, double low, double hi
 
 START_TEST(the_grammar_makes_exactly_these_files)
 {
-    static const char *const files[] = {"train.en",       "train.fr",       "valid.en",   "valid.fr",
-                                        "valid.align",    "valid.en.conllu", "valid.fr.conllu", "test.en",
-                                        "test.fr",        "test.align",     "test.en.conllu", "test.fr.conllu",
-                                        "test.groups"};
+    static const char *const files[] = {"train.en",        "train.fr",        "valid.en",   "valid.fr", "valid.align",
+                                        "valid.en.conllu", "valid.fr.conllu", "test.en",    "test.fr",  "test.align",
+                                        "test.en.conllu",  "test.fr.conllu",  "test.groups"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[512];
         size_t size[2];
@@ -210,9 +209,9 @@ static bool is_known(const char *word, int side)
     static const struct {
         const char *kind;
         int from[2], to[2]; /* the fields of English and of French words */
-    } kinds[] = {{"noun", {1, 4}, {2, 5}}, {"adjective", {1, 3}, {1, 7}}, {"verb", {1, 5}, {3, 10}}, {"det", {1, 3}, {2, 7}},
-                 {"aux", {9, 1}, {9, 2}},  {"preposition", {1, 2}, {1, 2}}, {"adverb", {1, 2}, {1, 2}},
-                 {"english", {1, 9}, {1, 9}}, {"french", {9, 1}, {9, 1}}};
+    } kinds[] = {{"noun", {1, 4}, {2, 5}},   {"adjective", {1, 3}, {1, 7}}, {"verb", {1, 5}, {3, 10}},
+                 {"det", {1, 3}, {2, 7}},    {"aux", {9, 1}, {9, 2}},       {"preposition", {1, 2}, {1, 2}},
+                 {"adverb", {1, 2}, {1, 2}}, {"english", {1, 9}, {1, 9}},   {"french", {9, 1}, {9, 1}}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (toy_find(table, kinds[i].kind, kinds[i].from[side], kinds[i].to[side], word)) return true;
     return false;
@@ -224,7 +223,8 @@ START_TEST(every_word_is_in_the_table_and_every_form_is_used)
     ck_assert_int_eq(row_count("adjective", 2, "before"), 8);
     ck_assert_int_eq(row_count("adjective", 2, "after"), 13);
     ck_assert_int_eq(row_count("verb", 4, "transitive"), 11);
-    ck_assert_int_eq(row_count("verb", 4, "intransitive") + row_count("verb", 4, "moving") + row_count("verb", 4, "seated"), 7);
+    ck_assert_int_eq(
+        row_count("verb", 4, "intransitive") + row_count("verb", 4, "moving") + row_count("verb", 4, "seated"), 7);
     ck_assert_int_eq(row_count("preposition", 0, NULL), 7);
     ck_assert_int_eq(row_count("adverb", 0, NULL), 3);
     ck_assert_int_eq(row_count("syllable", 0, NULL), 20);
@@ -235,7 +235,8 @@ START_TEST(every_word_is_in_the_table_and_every_form_is_used)
     for (int s = 0; s < 2; s++) {
         side[s] = hw_counts_new(arena);
         const char *path = hw_arena_string(arena, "%s/train.%s", TOY, s ? "fr" : "en");
-        ck_assert(hw_counts_add_file(side[s], tokenizer, path, &err) && hw_counts_add_file(both, tokenizer, path, &err));
+        ck_assert(hw_counts_add_file(side[s], tokenizer, path, &err) &&
+                  hw_counts_add_file(both, tokenizer, path, &err));
     }
     hw_tokenizer_free(tokenizer);
     expect_between("different words", (double)hw_counts_distinct(both), 465, 495);
@@ -249,8 +250,8 @@ START_TEST(every_word_is_in_the_table_and_every_form_is_used)
     for (int i = 0; i < table->count; i++)
         for (int k = 1; k < table->row[i].fields; k++) {
             const char *kind = table->row[i].field[0], *word = table->row[i].field[k];
-            bool label = !strcmp(word, "-") || (!strcmp(kind, "noun") && k == 3) || (!strcmp(kind, "adjective") && k == 2) ||
-                         (!strcmp(kind, "verb") && k == 4);
+            bool label = !strcmp(word, "-") || (!strcmp(kind, "noun") && k == 3) ||
+                         (!strcmp(kind, "adjective") && k == 2) || (!strcmp(kind, "verb") && k == 4);
             ck_assert_msg(label || hw_counts_get(both, word, strlen(word)), "'%s' is never used", word);
         }
 }
@@ -264,7 +265,8 @@ typedef struct collected {
 static void collect(const char *name, void *argument)
 {
     collected *c = argument;
-    if (c->count == c->capacity) c->name = realloc(c->name, (size_t)(c->capacity = 2 * c->capacity + 64) * sizeof *c->name);
+    if (c->count == c->capacity)
+        c->name = realloc(c->name, (size_t)(c->capacity = 2 * c->capacity + 64) * sizeof *c->name);
     c->name[c->count++] = hw_arena_string(arena, "%s", name);
 }
 
@@ -368,7 +370,8 @@ START_TEST(brackets_and_quotes_are_matched)
             if (opens) open[depth++] = w;
             ck_assert_msg(closes || opens || s.word[w].match < 0, "%s", line(0, 1, k));
             if (!closes) continue;
-            ck_assert_msg(depth > 0 && s.word[w].match == open[--depth] && s.word[open[depth]].match == w, "%s", line(0, 1, k));
+            ck_assert_msg(depth > 0 && s.word[w].match == open[--depth] && s.word[open[depth]].match == w, "%s",
+                          line(0, 1, k));
             ck_assert_int_eq(form[0] == ')', s.word[open[depth]].form[0] == '(');
         }
         ck_assert_int_eq(depth, 0);
@@ -376,7 +379,7 @@ START_TEST(brackets_and_quotes_are_matched)
 }
 END_TEST
 
-/* What a head that always looks at the same distance would reach: a role whose baseline were higher would show little. */
+/* What a head that always looks at the same distance would reach. A role with a high baseline would show little. */
 static double best_offset(int side, const char *relation, const char *mark)
 {
     int at[64] = {0}, best = 0, all = 0;
@@ -402,13 +405,13 @@ START_TEST(no_fixed_offset_finds_a_relation)
         int side;
         const char *relation, *mark;
         double most;
-    } roles[] = {{0, "amod", NULL, 0.55}, {0, "det", NULL, 0.45},  {0, "nsubj", NULL, 0.4},  {0, "obj", NULL, 0.4},
-                 {0, NULL, "\"", 0.35},   {0, NULL, ")", 0.35},    {1, "amod", NULL, 0.55},  {1, "det", NULL, 0.59},
-                 {1, "nsubj", NULL, 0.4}, {1, "obj", NULL, 0.4},   {1, NULL, "»", 0.35},     {1, NULL, ")", 0.35}};
+    } roles[] = {{0, "amod", NULL, 0.55}, {0, "det", NULL, 0.45}, {0, "nsubj", NULL, 0.4}, {0, "obj", NULL, 0.4},
+                 {0, NULL, "\"", 0.35},   {0, NULL, ")", 0.35},   {1, "amod", NULL, 0.55}, {1, "det", NULL, 0.59},
+                 {1, "nsubj", NULL, 0.4}, {1, "obj", NULL, 0.4},  {1, NULL, "»", 0.35},    {1, NULL, ")", 0.35}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         char what[64];
-        snprintf(what, sizeof what, "best fixed offset of %s on side %d", roles[i].mark ? roles[i].mark : roles[i].relation,
-                 roles[i].side);
+        snprintf(what, sizeof what, "best fixed offset of %s on side %d",
+                 roles[i].mark ? roles[i].mark : roles[i].relation, roles[i].side);
         expect_between(what, best_offset(roles[i].side, roles[i].relation, roles[i].mark), 0, roles[i].most);
     }
 }

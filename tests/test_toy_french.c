@@ -1,6 +1,6 @@
-/* The French of data/toy: every word is in hunspell's French dictionary, and in every annotated sentence determiners, adjectives,
- * participles and verbs have the form that the hand-written table (tests/fixtures/toy_paradigms.tsv) gives for the gender
- * and number of what they agree with. The table and this file know nothing of the grammar. */
+/* The French of data/toy: every word is in hunspell's French dictionary, and in every annotated sentence determiners,
+ * adjectives, participles and verbs have the form that the hand-written table (tests/fixtures/toy_paradigms.tsv) gives
+ * for the gender and number of what they agree with. The table and this file know nothing of the grammar. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +110,8 @@ static void check_adjective(const toy_sentence *s, int i, const char *english)
     expect_form(s, i, vowel ? row->field[7] : in_form(row, verb ? 7 : 3, a));
 }
 
-/* Finite verbs and auxiliaries have the number of the subject; the participle that of the subject with être, of a clitic object
- * (which is never plural here) with avoir. */
+/* Finite verbs and auxiliaries have the number of the subject; the participle that of the subject with être, of a
+ * clitic object (which is never plural here) with avoir. */
 static void check_verb(const toy_sentence *s, int i, const char *english, bool object_is_her)
 {
     const toy_row *row = toy_find(table, "verb", 1, 3, english);
@@ -259,7 +259,8 @@ START_TEST(hunspell_knows_every_word)
     }
     fprintf(out, "vieus\n"); /* and one that it must not know */
     fclose(out);
-    char *unknown = output_of(hw_arena_string(arena, "LC_ALL=C.UTF-8 hunspell -d fr_FR -i UTF-8 -l '%s'", path), &status);
+    char *unknown =
+        output_of(hw_arena_string(arena, "LC_ALL=C.UTF-8 hunspell -d fr_FR -i UTF-8 -l '%s'", path), &status);
     ck_assert_int_eq(status, 0);
     ck_assert_int_gt(words, 200);
     ck_assert_str_eq(unknown, "vieus\n");
