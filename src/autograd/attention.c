@@ -124,15 +124,48 @@ static void attention_forward(hw_node *n)
     }
 }
 
+/* Do the segments reach every row, one after another? */
+static bool every_row(const hw_segments *s, int64_t rows)
+{
+    int64_t next = 0;
+    for (int64_t b = 0; b < s->count; b++) {
+        if (s->start[b] != next) return false;
+        next += s->length[b];
+    }
+    return next == rows;
+}
+
+/* The gradients of queries, keys and values; *set tells that nothing was there and that heads and segments reach every number, so
+ * that it can be written instead of cleared and added to. */
+static void input_gradients(hw_node *n, hw_real *d[3], bool set[3])
+{
+    const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
+    const int64_t width = o->heads * o->head_width, column[3] = {o->query_column, o->key_column, o->value_column};
+    for (int i = 0; i < 3; i++) {
+        const hw_tensor *x = n->in[i];
+        int64_t uses = 0;
+        for (int k = 0; k < 3; k++)
+            if (n->in[k] == x) uses += k == i || column[k] >= column[i] + width || column[i] >= column[k] + width ? 1 : 4;
+        bool all = uses * width == hw_tensor_cols(x) && every_row(i ? &o->keys : &o->queries, hw_tensor_rows(x));
+        set[i] = all && x->needs_grad && !x->grad;
+    }
+    for (int i = 0; i < 3; i++) { /* by now the flags of one tensor used several times are made */
+        bool overwrite;
+        d[i] = set[i] ? hw_input_gradient_raw(n, i, &overwrite) : hw_input_gradient(n, i);
+    }
+}
+
 static void attention_backward(hw_node *n)
 {
     const attention_node_options *a = n->options;
     const hw_attention_options *o = &a->o;
     const attention_saved *s = n->saved;
     const hw_real *dweights = a->want_weights ? n->out[1]->grad : NULL, *dout = n->out[0]->grad;
-    hw_real *dq = hw_input_gradient(n, 0), *dk = hw_input_gradient(n, 1), *dv = hw_input_gradient(n, 2);
+    hw_real *d[3];
+    bool set[3];
     int64_t ldo = hw_tensor_cols(n->out[0]), ldq = hw_tensor_cols(n->in[0]), ldk = hw_tensor_cols(n->in[1]);
     int64_t ldv = hw_tensor_cols(n->in[2]);
+    input_gradients(n, d, set);
     if (!dout) { /* only the weights were used */
         hw_real *zeros = hw_node_scratch(n, (size_t)hw_tensor_size(n->out[0]));
         memset(zeros, 0, (size_t)hw_tensor_size(n->out[0]) * sizeof *zeros);
@@ -146,13 +179,16 @@ static void attention_backward(hw_node *n)
             hw_attention_gradients g = {
                 .dout = dout + q0 * ldo + at,
                 .dweights = dweights,
-                .dq = dq ? dq + q0 * ldq + o->query_column + at : NULL,
-                .dk = dk ? dk + k0 * ldk + o->key_column + at : NULL,
-                .dv = dv ? dv + k0 * ldv + o->value_column + at : NULL,
+                .dq = d[0] ? d[0] + q0 * ldq + o->query_column + at : NULL,
+                .dk = d[1] ? d[1] + k0 * ldk + o->key_column + at : NULL,
+                .dv = d[2] ? d[2] + k0 * ldv + o->value_column + at : NULL,
                 .ldout = ldo,
                 .lddq = ldq,
                 .lddk = ldk,
                 .lddv = ldv,
+                .set_q = set[0],
+                .set_k = set[1],
+                .set_v = set[2],
             };
             if (dweights) dweights += nm;
             const hw_real *weights = s->weights[b];

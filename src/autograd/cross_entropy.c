@@ -32,12 +32,12 @@ static const char *cross_entropy_shape(hw_node *n)
     return NULL;
 }
 
-static int64_t argmax(const hw_real *x, int64_t n)
+/* Does no other logit exceed the target's? */
+static bool is_largest(const hw_real *x, int64_t n, int32_t target)
 {
-    int64_t best = 0;
-    for (int64_t j = 1; j < n; j++)
-        if (x[j] > x[best]) best = j;
-    return best;
+    int64_t above = 0;
+    for (int64_t j = 0; j < n; j++) above += x[j] > x[target];
+    return !above;
 }
 
 /* The loss of the block's rows, whose logits become their gradients where the node is recorded. */
@@ -49,7 +49,7 @@ static void block_loss(hw_node *n, hw_real *logits, int64_t row, int64_t rows, h
         hw_real *u = logits + r * vocabulary;
         double loss, nll;
         int32_t target = o->targets[row + r];
-        if (o->count) sums->correct += argmax(u, vocabulary) == target;
+        if (o->count) sums->correct += is_largest(u, vocabulary, target);
         n->kernels->cross_entropy(n->recorded ? u : NULL, &loss, &nll, u, vocabulary, target, o->smoothing, o->scale);
         sums->loss += loss;
         sums->nll += nll;

@@ -23,8 +23,9 @@ typedef struct hw_attention_head {
 typedef struct hw_attention_gradients {
     const hw_real *dout;             /* [n, K] */
     const hw_real *dweights;         /* [n, m], rows m apart, or NULL */
-    hw_real *dq, *dk, *dv;           /* += ; NULL where not asked for */
+    hw_real *dq, *dk, *dv;           /* += , or = where set; NULL where not asked for */
     int64_t ldout, lddq, lddk, lddv;
+    bool set_q, set_k, set_v;
 } hw_attention_gradients;
 
 /* Rows of kept weights are this far apart: m rounded up to whole vectors, zeros behind. */

@@ -68,31 +68,66 @@ HW_INLINE int64_t visible(const hw_attention_head *h, int64_t i)
     return seen < 0 ? 0 : seen;
 }
 
-/* x [0 .. stride) = softmax(scale x) over the first seen numbers, zeros behind; no keys give zeros. */
+/* Lanes behind the first seen - j of them become -inf, whose exp is 0. */
+HW_INLINE hw_v16 hide(hw_v16 s, int64_t seen, int64_t j)
+{
+    static const hw_real lane[HW_LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (seen - j >= HW_LANES) return s;
+    return hw_v16_select(hw_v16_less(hw_v16_load(lane), hw_v16_set1((hw_real)(seen - j))), s, hw_v16_set1(-(hw_real)INFINITY));
+}
+
+HW_INLINE hw_v16 inverse_of(hw_v16 total)
+{
+    hw_real sum = hw_v16_sum(total);
+    return hw_v16_set1(sum > 0 ? 1 / sum : 0); /* no keys give zeros */
+}
+
+/* R rows of `vectors` vectors each, R and vectors constants, so that the rows wait for each other's latencies and stay in
+ * registers: x [r, 0 .. stride) = softmax(scale x) over the first seen[r] numbers, zeros behind. */
+HW_INLINE void softmax_rows(int R, int vectors, hw_real *x, int64_t stride, const int64_t *seen, hw_real scale)
+{
+    hw_v16 e[4][2], top[4], inverse[4], factor = hw_v16_set1(scale);
+    for (int r = 0; r < R; r++) {
+        for (int v = 0; v < vectors; v++)
+            e[r][v] = hide(hw_v16_mul(hw_v16_load(x + r * stride + v * HW_LANES), factor), seen[r], v * HW_LANES);
+        hw_v16 most = vectors > 1 ? hw_v16_maximum(e[r][0], e[r][1]) : e[r][0];
+        hw_real reached = hw_v16_reduce_max(most);
+        top[r] = hw_v16_set1(seen[r] > 0 ? reached : 0);
+    }
+    for (int r = 0; r < R; r++)
+        for (int v = 0; v < vectors; v++) e[r][v] = hw_v16_exp(hw_v16_sub(e[r][v], top[r]));
+    for (int r = 0; r < R; r++) inverse[r] = inverse_of(vectors > 1 ? hw_v16_add(e[r][0], e[r][1]) : e[r][0]);
+    for (int r = 0; r < R; r++)
+        for (int v = 0; v < vectors; v++) hw_v16_store(x + r * stride + v * HW_LANES, hw_v16_mul(e[r][v], inverse[r]));
+}
+
+/* One row of any length. */
 static void softmax_row(hw_real *x, int64_t seen, int64_t stride, hw_real scale)
 {
-    const hw_v16 low = hw_v16_set1(-(hw_real)INFINITY), factor = hw_v16_set1(scale);
-    hw_v16 most = low, total = hw_v16_zero();
-    for (int64_t j = 0; j < seen; j += HW_LANES) {
-        int64_t lanes = seen - j < HW_LANES ? seen - j : HW_LANES;
-        hw_v16 s = hw_v16_mul(hw_v16_load(x + j), factor);
-        if (lanes < HW_LANES) {
-            hw_v16_store(x + j, s);
-            s = hw_v16_load_part(x + j, lanes, -(hw_real)INFINITY);
-        }
-        hw_v16_store(x + j, s);
-        most = hw_v16_maximum(most, s);
-    }
+    const hw_v16 factor = hw_v16_set1(scale);
+    hw_v16 most = hw_v16_set1(-(hw_real)INFINITY), total = hw_v16_zero();
+    int64_t j;
+    for (j = 0; j < seen; j += HW_LANES) most = hw_v16_maximum(most, hide(hw_v16_mul(hw_v16_load(x + j), factor), seen, j));
     hw_v16 top = hw_v16_set1(hw_v16_reduce_max(most));
-    for (int64_t j = 0; j < seen; j += HW_LANES) {
-        hw_v16 e = hw_v16_exp(hw_v16_sub(hw_v16_load(x + j), top));
+    for (j = 0; j < seen; j += HW_LANES) {
+        hw_v16 e = hw_v16_exp(hw_v16_sub(hide(hw_v16_mul(hw_v16_load(x + j), factor), seen, j), top));
         hw_v16_store(x + j, e);
         total = hw_v16_add(total, e);
     }
-    hw_v16 inverse = hw_v16_set1(1 / hw_v16_sum(total));
-    int64_t j = 0;
-    for (; j < seen; j += HW_LANES) hw_v16_store(x + j, hw_v16_mul(hw_v16_load(x + j), inverse));
+    hw_v16 inverse = inverse_of(total);
+    for (j = 0; j < seen; j += HW_LANES) hw_v16_store(x + j, hw_v16_mul(hw_v16_load(x + j), inverse));
     for (; j < stride; j += HW_LANES) hw_v16_store(x + j, hw_v16_zero());
+}
+
+static void softmax_block(const hw_attention_head *h, int64_t i, int64_t rows, hw_real *a)
+{
+    int64_t stride = hw_attention_stride(h->m), seen[HW_ATTENTION_BLOCK], r = 0;
+    for (int64_t k = 0; k < rows; k++) seen[k] = visible(h, i + k);
+    if (stride == HW_LANES)
+        for (; r + 4 <= rows; r += 4) softmax_rows(4, 1, a + r * stride, stride, seen + r, h->scale);
+    if (stride == 2 * HW_LANES)
+        for (; r + 4 <= rows; r += 4) softmax_rows(4, 2, a + r * stride, stride, seen + r, h->scale);
+    for (; r < rows; r++) softmax_row(a + r * stride, seen[r], stride, h->scale);
 }
 
 /* The weights of queries i .. i + rows - 1 into a [rows, stride]; kt is K transposed. */
@@ -100,7 +135,7 @@ static void block_weights(const hw_attention_head *h, const hw_real *kt, int64_t
 {
     int64_t stride = hw_attention_stride(h->m), most = visible(h, i + rows - 1);
     fma_block(a, stride, rows, hw_attention_stride(most), h->q + i * h->ldq, h->ldq, 1, kt, stride, h->width, false);
-    for (int64_t r = 0; r < rows; r++) softmax_row(a + r * stride, visible(h, i + r), stride, h->scale);
+    softmax_block(h, i, rows, a);
 }
 
 /* One query: the scores without transposing the keys, each a sum over 16 lanes. */
@@ -181,12 +216,19 @@ static void block_scores_backward(const hw_attention_head *h, const hw_attention
     }
 }
 
+static void clear(hw_real *x, int64_t ldx, int64_t rows, int64_t width)
+{
+    for (int64_t r = 0; r < rows; r++) memset(x + r * ldx, 0, (size_t)width * sizeof *x);
+}
+
 static void backward(const hw_attention_head *h, const hw_real *weights, const hw_attention_gradients *g)
 {
     int64_t stride = hw_attention_stride(h->m), width = h->width;
     hw_real *kt = h->scratch, *vt = kt + width * stride, *block = vt + width * stride;
     hw_real *dropped = block + HW_ATTENTION_BLOCK * stride, *da = dropped + HW_ATTENTION_BLOCK * stride;
-    bool drop = h->drop && h->drop->threshold;
+    bool drop = h->drop && h->drop->threshold, one = h->n > 0 && h->n <= HW_ATTENTION_BLOCK; /* one block reaches every key */
+    if (g->dk && g->set_k && !one) clear(g->dk, g->lddk, h->m, width);
+    if (g->dv && g->set_v && !one) clear(g->dv, g->lddv, h->m, width);
     if (!weights && h->n > 1) transpose(kt, stride, h->k, h->ldk, h->m, width);
     transpose(vt, stride, h->v, h->ldv, h->m, width);
     for (int64_t i = 0; i < h->n; i += HW_ATTENTION_BLOCK) {
@@ -196,12 +238,14 @@ static void backward(const hw_attention_head *h, const hw_real *weights, const h
         if (!weights && h->n > 1) block_weights(h, kt, i, rows, block);
         else if (!weights) single_weights(h, block);
         if (drop) block_dropout(h, i, rows, a, dropped);
-        if (g->dv) fma_block(g->dv, g->lddv, most, width, drop ? dropped : a, 1, stride, dout, g->ldout, rows, true);
+        if (g->dv)
+            fma_block(g->dv, g->lddv, most, width, drop ? dropped : a, 1, stride, dout, g->ldout, rows, !(g->set_v && one));
         if (!g->dq && !g->dk) continue;
         fma_block(da, stride, rows, hw_attention_stride(most), dout, g->ldout, 1, vt, stride, width, false);
         block_scores_backward(h, g, i, rows, a, da);
-        if (g->dq) fma_block(g->dq + i * g->lddq, g->lddq, rows, width, da, stride, 1, h->k, h->ldk, most, true);
-        if (g->dk) fma_block(g->dk, g->lddk, most, width, da, 1, stride, h->q + i * h->ldq, h->ldq, rows, true);
+        if (g->dq) fma_block(g->dq + i * g->lddq, g->lddq, rows, width, da, stride, 1, h->k, h->ldk, most, !g->set_q);
+        if (g->dk)
+            fma_block(g->dk, g->lddk, most, width, da, 1, stride, h->q + i * h->ldq, h->ldq, rows, !(g->set_k && one));
     }
 }
 
