@@ -56,16 +56,17 @@ static const char *name_at(int i, const void *names) { return ((const char *cons
 
 START_TEST(nearest_names)
 {
-    static const char *const names[] = {"train", "translate", "heads", "model.heads", "x"};
+    static const char *const names[] = {"train", "translate", "heads", "model.heads", "x", "id"};
     static const struct {
         const char *word, *nearest;
     } cases[] = {
         {"train", "train"},       {"trian", "train"},         {"tranlsate", "translate"}, {"translat", "translate"},
         {"head", "heads"},        {"headss", "heads"},        {"model.haeds", "model.heads"},
         {"", "x"},                {"zzzzzz", NULL},           {"t", "x"},                 {"completely", NULL},
+        {"di", "id"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *nearest = hw_nearest(cases[i].word, 5, name_at, names);
+        const char *nearest = hw_nearest(cases[i].word, 6, name_at, names);
         ck_assert_msg(cases[i].nearest ? nearest && !strcmp(nearest, cases[i].nearest) : !nearest, "%s: %s",
                       cases[i].word, nearest ? nearest : "none");
     }
@@ -121,6 +122,8 @@ START_TEST(steady_steps_never_ask_for_memory)
         hw_arena_reset(arena);
         ck_assert_uint_eq(hw_arena_used(arena), 0);
     }
+    hw_arena_alloc(arena, 100);
+    ck_assert_uint_eq(hw_arena_used(arena), 128);
     ck_assert_int_eq(hw_arena_mallocs(arena), mallocs);
     ck_assert_uint_eq(hw_arena_peak(arena), peak);
     hw_arena_free(arena);

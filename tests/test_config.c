@@ -437,7 +437,7 @@ START_TEST(saved_files_read_back)
 {
     static const char *const texts[] = {
         "", " ", "@@ ", "\"", "\\", "a\"b\\c", "'", "# no comment", "true", "null", "~", "1e5", "- x", "a: b", "{a}",
-        "line\nbreak", "tab\tand\rreturn", "\x01\x1f\x7f", "\xc2\x85\xc2\xa0", "\xe2\x80\xa8\xe2\x80\xa9",
+        "line\nbreak", "tab\tand\rreturn", "\x01\x1f\x7f", "\xc2\x85\xc2\xa0", "a \xe2\x80\xa8 b\xe2\x80\xa9",
         "\xef\xbb\xbf", "\xef\xbf\xbe\xef\xbf\xbf", "\xf0\x9f\x98\x80", "\xc3\xa9t\xc3\xa9", "%", "|", ">", "&a",
         "*a", "!a", "  x  ", "\xee\x80\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf", "\xf0\x9f\xbf\xbf",
     };

@@ -93,8 +93,7 @@ void hw_arena_free(hw_arena *arena)
 
 void hw_arena_reset(hw_arena *arena)
 {
-    bool merge = arena->spare || (arena->newest && arena->newest->older);
-    if (merge) {
+    if (arena->newest && arena->newest->older) {
         while (arena->newest) {
             chunk *older = arena->newest->older;
             free_chunk(arena, arena->newest);
