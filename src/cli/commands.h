@@ -3,6 +3,7 @@
 COMMAND(train, hw_cli_train, "train a network, or go on with it")
 COMMAND(translate, hw_cli_translate, "translate lines")
 COMMAND(evaluate, hw_cli_evaluate, "translate a test set and print how good that is")
+COMMAND(score, hw_cli_score, "print log-probabilities of given translations")
 COMMAND(generate, hw_cli_generate, "make a parallel corpus with gold annotation from a grammar")
 COMMAND(vocab, hw_cli_vocab, "build and show the vocabulary of some text")
 COMMAND(bleu, hw_cli_bleu, "score translations with BLEU and chrF, equal to sacreBLEU's")

@@ -1,0 +1,196 @@
+/* headwise score: how likely a model holds given translations. Both files are read side by side in windows, so their length does not
+ * matter, and there is one number for every pair, blank lines included: </s> alone has a probability too. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/model_json.h"
+
+enum { WINDOW = 4096 }; /* pairs */
+
+typedef struct options {
+    bool tokens;
+} options;
+
+static const hw_cli_option table[] = {
+    {"tokens", 't', NULL, HW_CLI_FLAG, offsetof(options, tokens),
+     .help = "a line a token: sentence and position from 0, token, log-probability, with tabs between"},
+};
+
+typedef struct side {
+    const char *path; /* as messages call it */
+    hw_reader *reader;
+    hw_side reads;
+    hw_tokens tokens[WINDOW];
+    hw_ids ids[WINDOW];
+} side;
+
+typedef struct job {
+    hw_cli *cli;
+    bool tokens;
+    hw_runner *runner;
+    hw_arena *arena; /* of one window */
+    side sides[2];
+    int64_t count, done;
+} job;
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* 1: a line, 0: the end, -1: an error. i: its place in the window. */
+static int next_line(job *j, side *s, int64_t i, hw_error *err)
+{
+    char *line;
+    size_t bytes;
+    int got = hw_reader_line(s->reader, &line, &bytes, err);
+    if (got <= 0) return got;
+    int64_t bad = hw_utf8_invalid(line, bytes);
+    if (bad >= 0) {
+        hw_fail(err, "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; convert the file to UTF-8", s->path,
+                (long long)hw_reader_number(s->reader), (long long)bad + 1, (unsigned)(unsigned char)line[bad]);
+        return -1;
+    }
+    s->tokens[i] = hw_tokens_new(j->arena);
+    const char *copy = hw_arena_copy(j->arena, line, bytes + 1); /* tokens point into it */
+    hw_tokenizer_encode(s->reads.tokenizer, s->reads.vocabulary, copy, bytes, &s->tokens[i]);
+    s->ids[i] = hw_token_ids(&s->tokens[i], j->arena);
+    return 1;
+}
+
+/* One side ended before the other: reads that one to its end. */
+static int fail_lengths(job *j, const int got[2], hw_error *err)
+{
+    char *line;
+    size_t bytes;
+    int64_t lines[2];
+    for (int s = 0; s < 2; s++) {
+        int more = got[s];
+        while (more > 0) more = hw_reader_line(j->sides[s].reader, &line, &bytes, err);
+        if (more < 0) return -1;
+        lines[s] = hw_reader_number(j->sides[s].reader);
+    }
+    hw_fail(err, "%s has %lld lines, but %s has %lld; line by line they must belong together", j->sides[0].path,
+            (long long)lines[0], j->sides[1].path, (long long)lines[1]);
+    return -1;
+}
+
+/* 1: go on afterwards, 0: that was the end, -1: an error behind the pairs that were read. */
+static int read_window(job *j, hw_error *err)
+{
+    hw_arena_reset(j->arena);
+    for (j->count = 0; j->count < WINDOW; j->count++) {
+        int got[2];
+        for (int s = 0; s < 2; s++)
+            if ((got[s] = next_line(j, &j->sides[s], j->count, err)) < 0) return -1;
+        if (got[0] != got[1]) return fail_lengths(j, got, err);
+        if (!got[0]) return 0;
+    }
+    return 1;
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
+
+static const hw_token end = {"</s>", 4, HW_END};
+
+static const hw_token *token_at(const hw_tokens *tokens, int64_t i) { return i < tokens->count ? &tokens->items[i] : &end; }
+
+static void print_tokens(int64_t sentence, const hw_tokens *tokens, const hw_real *nll)
+{
+    for (int64_t t = 0; t <= tokens->count && !ferror(stdout); t++) {
+        const hw_token *token = token_at(tokens, t);
+        printf("%lld\t%lld\t%.*s\t%.9g\n", (long long)sentence, (long long)t, (int)token->bytes, token->text,
+               0 - (double)nll[t]);
+    }
+}
+
+static void print_json(const hw_tokens *tokens, double sum, const hw_real *nll)
+{
+    json_t *list = json_array(), *log_probs = json_array();
+    for (int64_t t = 0; t <= tokens->count; t++) {
+        const hw_token *token = token_at(tokens, t);
+        json_array_append_new(list, json_stringn(token->text, token->bytes));
+        json_array_append_new(log_probs, hw_json_number(0 - (double)nll[t]));
+    }
+    hw_json_print(json_pack("{s:o, s:o, s:o}", "log_prob", hw_json_number(0 - sum), "tokens", list, "log_probs", log_probs), false);
+}
+
+static void print_window(const job *j, const hw_real *nll)
+{
+    for (int64_t i = 0; i < j->count && !ferror(stdout); i++) {
+        const hw_tokens *tokens = &j->sides[1].tokens[i];
+        double sum = 0;
+        for (int64_t t = 0; t <= tokens->count; t++) sum += (double)nll[t];
+        if (j->cli->json) print_json(tokens, sum, nll);
+        else if (j->tokens) print_tokens(j->done + i, tokens, nll);
+        else printf("%.9g\n", 0 - sum);
+        nll += tokens->count + 1;
+    }
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static bool score_all(job *j, hw_error *err)
+{
+    for (int more = 1; more > 0 && !ferror(stdout); j->done += j->count) {
+        more = read_window(j, err);
+        int64_t rows = 0;
+        for (int64_t i = 0; i < j->count; i++) rows += j->sides[1].ids[i].count + 1;
+        hw_real *nll = hw_arena_alloc(j->arena, (size_t)rows * sizeof *nll);
+        hw_score_pairs(j->runner, j->count, j->sides[0].ids, j->sides[1].ids, 0, nll);
+        print_window(j, nll);
+        if (more < 0) return false;
+    }
+    return true;
+}
+
+static bool open_sides(job *j, const hw_bundle *bundle, hw_error *err)
+{
+    const char *const *paths = j->cli->arguments + 1;
+    j->sides[0].reads = hw_bundle_source(bundle);
+    j->sides[1].reads = hw_bundle_target(bundle);
+    for (int s = 0; s < 2; s++) {
+        if (!(j->sides[s].reader = hw_reader_open(paths[s], err))) return false;
+        j->sides[s].path = strcmp(paths[s], "-") ? paths[s] : "standard input";
+    }
+    return true;
+}
+
+static int score(hw_cli *cli, const options *o, const hw_bundle *bundle)
+{
+    hw_error err;
+    job *j = hw_arena_calloc(cli->arena, 1, sizeof *j);
+    *j = (job){.cli = cli, .tokens = o->tokens, .runner = hw_runner_new(bundle->network), .arena = hw_arena_new(0)};
+    bool ok = open_sides(j, bundle, &err) && score_all(j, &err);
+    for (int s = 0; s < 2; s++) hw_reader_close(j->sides[s].reader);
+    hw_arena_free(j->arena);
+    hw_runner_free(j->runner);
+    return ok ? HW_CLI_DONE : hw_cli_fail(&err);
+}
+
+static int run(hw_cli *cli)
+{
+    options o = {0};
+    if (!hw_cli_parse(cli, &o)) return cli->status;
+    hw_error err;
+    if (!strcmp(cli->arguments[1], "-") && !strcmp(cli->arguments[2], "-")) {
+        hw_fail(&err, "score: only one of the files can be standard input");
+        return hw_cli_refuse(&err);
+    }
+    hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
+    if (!bundle) return hw_cli_fail(&err);
+    int status = score(cli, &o, bundle);
+    hw_bundle_free(bundle);
+    return status;
+}
+
+const hw_cli_command hw_cli_score = {
+    .usage = "MODEL SOURCE TARGET",
+    .least = 3,
+    .most = 3,
+    .takes = HW_CLI_JSON,
+    .description =
+        "Prints the log-probability (natural log, </s> included) that the model gives to each line of TARGET as a translation of "
+        "that line of SOURCE, a number a line. Files may be compressed by gzip; one of them may be -, standard input. With --json "
+        "each line is an object: log_prob, and tokens with their log_probs.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .run = run,
+};
