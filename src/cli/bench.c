@@ -1,6 +1,7 @@
 /* headwise bench: how fast this machine does the work, how near that is to what it could do, and where the time goes.
  *
- * The modes are verbs, a file each. What they have in common stands in bench.h; what is measured, in docs/benchmarks.md. */
+ * The modes are verbs, a file each. What they have in common stands in bench.h; what is measured, in
+ * docs/benchmarks.md. */
 #include "cli/bench.h"
 
 static const hw_cli_entry verbs[] = {
@@ -15,9 +16,10 @@ static const hw_cli_entry verbs[] = {
 const hw_cli_command hw_cli_bench = {
     .usage = "machine|train|decode|latency|multiply ...",
     .description =
-        "Measures this machine. SIZE is toy, tiny, small or base (2, 4, 6 and 6 layers a side of width 64, 128, 256 and 512).\n"
+        "Measures this machine. SIZE is toy, tiny, small or base (2, 4, 6 and 6 layers a side of width 64, 128, 256 "
+        "and 512).\n"
         "\n"
-        "Shares of the roof are useful work over what the threads could do: the multiplications of real tokens a second, over "
-        "what one thread's multiplication of 1024 x 1024 x 1024 does in the same run, times the threads.",
+        "Shares of the roof are useful work over what the threads could do: the multiplications of real tokens a "
+        "second, over what one thread's multiplication of 1024 x 1024 x 1024 does in the same run, times the threads.",
     .verbs = verbs,
 };

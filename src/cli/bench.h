@@ -1,7 +1,7 @@
 /* Layer 12, private to headwise bench: what its modes share.
  *
- * A mode (train, decode ...) is a file, which makes a network of a named size, gives it text, takes the time, and hands what
- * it found to hw_bench_report. What is measured, and why so, stands in docs/benchmarks.md. */
+ * A mode (train, decode ...) is a file, which makes a network of a named size, gives it text, takes the time, and hands
+ * what it found to hw_bench_report. What is measured, and why so, stands in docs/benchmarks.md. */
 #ifndef HW_CLI_BENCH_H
 #define HW_CLI_BENCH_H
 
@@ -16,23 +16,23 @@ extern const hw_cli_command hw_bench_machine, hw_bench_train, hw_bench_decode, h
 
 /* ---- the machine (bench_machine.c) ------------------------------------------------------------------------------- */
 
-double hw_bench_roof(void);                 /* FLOP/s of one thread's multiplication at 1024 cubed, the best of several */
-double hw_bench_read_speed(double bytes);   /* bytes/s at which one thread reads a block of this size again and again */
-double hw_bench_peak_mib(void);             /* the most memory that the process has held so far */
-double hw_bench_available(void);            /* bytes that may still be taken */
+double hw_bench_roof(void);               /* FLOP/s of one thread's multiplication at 1024 cubed, the best of several */
+double hw_bench_read_speed(double bytes); /* bytes/s at which one thread reads a block of this size again and again */
+double hw_bench_peak_mib(void);           /* the most memory that the process has held so far */
+double hw_bench_available(void);          /* bytes that may still be taken */
 void hw_bench_machine_rows(hw_cli_table *table, double roof); /* "machine", "roof": two columns */
 json_t *hw_bench_machine_json(double roof);
 
 /* ---- networks (bench_size.c) ------------------------------------------------------------------------------------- */
 
-/* The configuration that trains a named size as the peers do, with --set applied. NULL: the message is printed, and the exit status
- * is HW_CLI_USAGE. */
+/* The configuration that trains a named size as the peers do, with --set applied. NULL: the message is printed, and the
+ * exit status is HW_CLI_USAGE. */
 hw_config *hw_bench_config(hw_cli *cli, const char *size);
 /* Random weights. NULL: the message is printed, and the exit status is HW_CLI_USAGE. */
 hw_transformer *hw_bench_network(const hw_config *config, int64_t vocabulary);
 
-/* Floating-point operations of the multiplications that a pair needs forward, attention included: `source` and `target` rows
- * in the network, of which no decoder row sees a later one; every target row `beam` times. */
+/* Floating-point operations of the multiplications that a pair needs forward, attention included: `source` and `target`
+ * rows in the network, of which no decoder row sees a later one; every target row `beam` times. */
 double hw_bench_flops(const hw_transformer *m, int64_t source, int64_t target, int64_t beam);
 
 /* Bytes that the work takes at its peak, over the text itself. rows: the longest sentence. */
@@ -50,13 +50,13 @@ typedef struct bench_text_options {
     int64_t length;              /* words of a made-up sentence on average */
 } bench_text_options;
 /* Its rows in a mode's table; `type` has a bench_text_options called text. */
-#define BENCH_TEXT_OPTIONS(type)                                                                                           \
-    {"source", 0, "FILE", HW_CLI_TEXT, offsetof(type, text.source),                                                        \
-     "sentences, a line each, words apart by blanks, plain or .gz (made up)", 0, 0, NULL},                                 \
-    {"target", 0, "FILE", HW_CLI_TEXT, offsetof(type, text.target), "their translations, line by line", 0, 0, NULL},       \
-    {"vocabulary", 0, "N", HW_CLI_INTEGER, offsetof(type, text.vocabulary),                                                \
-     "rows of embedding and output layer (all words of the files and 3; 9537 for made-up text)", 4, INT32_MAX, NULL},      \
-    {"length", 0, "N", HW_CLI_INTEGER, offsetof(type, text.length),                                                        \
+#define BENCH_TEXT_OPTIONS(type)                                                                                       \
+    {"source", 0, "FILE", HW_CLI_TEXT, offsetof(type, text.source),                                                    \
+     "sentences, a line each, words apart by blanks, plain or .gz (made up)", 0, 0, NULL},                             \
+    {"target", 0, "FILE", HW_CLI_TEXT, offsetof(type, text.target), "their translations, line by line", 0, 0, NULL},   \
+    {"vocabulary", 0, "N", HW_CLI_INTEGER, offsetof(type, text.vocabulary),                                            \
+     "rows of embedding and output layer (all words of the files and 3; 9537 for made-up text)", 4, INT32_MAX, NULL},  \
+    {"length", 0, "N", HW_CLI_INTEGER, offsetof(type, text.length),                                                    \
      "words of a made-up sentence on average; they have N / 2 to 3 N / 2 (13)", 1, 1e6, NULL}
 
 typedef struct bench_pair {
@@ -66,10 +66,10 @@ typedef struct bench_pair {
 
 typedef struct bench_text {
     hw_corpus *corpus;
-    bench_pair *pairs;  /* [count] */
+    bench_pair *pairs; /* [count] */
     int64_t count;
     int64_t vocabulary;
-    int64_t longest;    /* sentence of either side, in rows */
+    int64_t longest; /* sentence of either side, in rows */
 } bench_text;
 
 /* Settles defaults; fails for a source without a target. */
@@ -102,10 +102,10 @@ typedef struct bench_result {
     double peak_mib, estimate_mib;
 
     /* A second run with the clock at every op, over profile_seconds. */
-    const hw_profile_entry *profile;      /* [hw_op_count()] */
+    const hw_profile_entry *profile; /* [hw_op_count()] */
     double profile_seconds;
     int64_t profile_batches;
-    bench_part parts[BENCH_PARTS];        /* of what is not in an op; ended by a NULL name */
+    bench_part parts[BENCH_PARTS]; /* of what is not in an op; ended by a NULL name */
 } bench_result;
 
 /* The common part as a table and as JSON, to which a mode adds its own. */

@@ -1,9 +1,10 @@
 /* headwise bench decode and latency: translation, as CTranslate2 is fed with it.
  *
- * Random weights never end a sentence where a trained network would, so each batch produces exactly as many tokens as its longest
- * reference has, and the work is the same whatever the weights are. Sentences are sorted by (target, source) length, every so
- * manyth is taken, and they come in batches. Latency is the same with batches of one on one thread; there every weight is read for
- * every token, so it is reported against the speed at which this machine reads a block of their size. */
+ * Random weights never end a sentence where a trained network would, so each batch produces exactly as many tokens as
+ * its longest reference has, and the work is the same whatever the weights are. Sentences are sorted by (target,
+ * source) length, every so manyth is taken, and they come in batches. Latency is the same with batches of one on one
+ * thread; there every weight is read for every token, so it is reported against the speed at which this machine reads a
+ * block of their size. */
 #include "cli/bench.h"
 
 #include <stdlib.h>
@@ -15,41 +16,44 @@ typedef struct options {
     int64_t beam, batch, sentences;
 } options;
 
-#define BEAM {"beam", 0, "K", HW_CLI_INTEGER, offsetof(options, beam), "hypotheses kept at each step (1: greedy)", 1, 1024, NULL}
-#define SENTENCES                                                                                                          \
-    {"sentences", 0, "S", HW_CLI_INTEGER, offsetof(options, sentences), "how many sentences are translated (256)", 1, 1e9, NULL}
-
-static const hw_cli_option decode_table[] = {
-    BENCH_TEXT_OPTIONS(options), BEAM,
+/* Latency has all but the last. */
+static const hw_cli_option table[] = {
+    BENCH_TEXT_OPTIONS(options),
+    {"beam", 0, "K", HW_CLI_INTEGER, offsetof(options, beam), "hypotheses kept at each step (1: greedy)", 1, 1024,
+     NULL},
+    {"sentences", 0, "S", HW_CLI_INTEGER, offsetof(options, sentences), "how many sentences are translated (256)", 1,
+     1e9, NULL},
     {"batch", 0, "B", HW_CLI_INTEGER, offsetof(options, batch), "sentences of a batch (64)", 1, 1e6, NULL},
-    SENTENCES,
 };
-static const hw_cli_option latency_table[] = {BENCH_TEXT_OPTIONS(options), BEAM, SENTENCES};
+enum { OPTIONS = sizeof table / sizeof *table };
 
 typedef struct bench {
     const hw_transformer *network;
     hw_runner *runner;
     const options *options;
-    const bench_text *text;  /* sorted */
-    int64_t count, stride;   /* sentences, and from one to the next in the text */
-    hw_ids *sources;         /* [batch] */
-    double *times;           /* [batches] seconds */
+    const bench_text *text; /* sorted */
+    int64_t count, stride;  /* sentences, and from one to the next in the text */
+    hw_ids *sources;        /* [batch] */
+    double *times;          /* [batches] seconds */
 } bench;
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
 static const bench_pair *pair_at(const bench *b, int64_t i) { return &b->text->pairs[i * b->stride]; }
 
-/* Decodes sentences first .. of a batch, `length` tokens each (0: as many as the longest reference), and adds to the sums. */
-static void decode_batch(bench *b, int64_t first, int64_t length, bench_result *sums)
+/* Decodes the batch that begins with sentence first, and adds to the sums. */
+static void decode_batch(bench *b, int64_t first, bench_result *sums)
 {
-    int64_t count = b->count - first < b->options->batch ? b->count - first : b->options->batch;
+    int64_t count = b->count - first < b->options->batch ? b->count - first : b->options->batch, length = 0;
     for (int64_t i = 0; i < count; i++) {
         const bench_pair *p = pair_at(b, first + i);
         b->sources[i] = p->source;
         if (p->target.count > length) length = p->target.count;
     }
-    hw_search_options o = {.beam = b->options->beam, .n_best = 1, .max_length = length, .min_length = length,
+    hw_search_options o = {.beam = b->options->beam,
+                           .n_best = 1,
+                           .max_length = length,
+                           .min_length = length,
                            .batch_sentences = b->options->batch};
     double start = hw_seconds();
     const hw_hypotheses *found = hw_search(b->runner, &o, count, b->sources);
@@ -66,7 +70,7 @@ static void decode_batch(bench *b, int64_t first, int64_t length, bench_result *
 
 static void decode_all(bench *b, bench_result *sums)
 {
-    for (int64_t i = 0; i < b->count; i += b->options->batch) decode_batch(b, i, 0, sums);
+    for (int64_t i = 0; i < b->count; i += b->options->batch) decode_batch(b, i, sums);
 }
 
 static void measure(bench *b, bench_result *r, hw_arena *arena)
@@ -74,8 +78,8 @@ static void measure(bench *b, bench_result *r, hw_arena *arena)
     bench_result unused = {0}, sums = {0};
     double *times = b->times;
     b->times = NULL;
-    decode_batch(b, (b->count - 1) / b->options->batch * b->options->batch, 0, &unused); /* the longest */
-    decode_batch(b, 0, 0, &unused);
+    decode_batch(b, (b->count - 1) / b->options->batch * b->options->batch, &unused); /* the longest */
+    decode_batch(b, 0, &unused);
     b->times = times;
     int64_t before = hw_runner_mallocs(b->runner);
     decode_all(b, r);
@@ -108,8 +112,8 @@ static double median(double *values, int64_t count)
 
 /* ---- telling ----------------------------------------------------------------------------------------------------- */
 
-/* Latency against memory: bytes of weights that the sentences must read, a second; and what could be read of a block as large as the
- * weights. */
+/* Latency against memory: bytes of weights that the sentences must read, a second; and what could be read of a block as
+ * large as the weights. */
 typedef struct reading {
     double needed, possible, mib;
 } reading;
@@ -142,8 +146,8 @@ static void print(hw_cli *cli, bench *b, const bench_result *r, bool latency)
     }
     hw_cli_table *rows = hw_bench_report_table(cli, r, roof);
     hw_cli_cell(rows, "median");
-    hw_cli_cell(rows, "%.3f ms a %s, %lld of them; beam %lld", milliseconds, latency ? "sentence" : "batch", (long long)r->batches,
-                (long long)b->options->beam);
+    hw_cli_cell(rows, "%.3f ms a %s, %lld of them; beam %lld", milliseconds, latency ? "sentence" : "batch",
+                (long long)r->batches, (long long)b->options->beam);
     if (latency) {
         hw_cli_cell(rows, "reading");
         hw_cli_cell(rows, "%.1f GB/s of weights, %.1f %% of the %.1f GB/s that %.1f MiB are read at", read.needed / 1e9,
@@ -159,17 +163,25 @@ static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o,
 {
     hw_error err;
     int64_t count = text->count < o->sentences ? text->count : o->sentences;
-    double bytes = hw_bench_decoding_bytes(config, text->vocabulary, text->longest, o->batch < count ? o->batch : count, o->beam);
+    int64_t batch = o->batch < count ? o->batch : count;
+    double bytes = hw_bench_decoding_bytes(config, text->vocabulary, text->longest, batch, o->beam);
     if (!hw_bench_fits(bytes, &err)) return hw_cli_fail(&err);
     hw_transformer *m = hw_bench_network(config, text->vocabulary);
     if (!m) return HW_CLI_USAGE;
     hw_bench_text_sort(text, true);
-    bench b = {.network = m, .runner = hw_runner_new(m), .options = o, .text = text, .count = count,
+    bench b = {.network = m,
+               .runner = hw_runner_new(m),
+               .options = o,
+               .text = text,
+               .count = count,
                .stride = text->count / count};
-    b.sources = hw_arena_alloc(cli->arena, (size_t)(o->batch < count ? o->batch : count) * sizeof *b.sources);
+    b.sources = hw_arena_alloc(cli->arena, (size_t)batch * sizeof *b.sources);
     b.times = hw_arena_alloc(cli->arena, (size_t)count * sizeof *b.times);
-    bench_result r = {.mode = latency ? "latency" : "decode", .size = cli->arguments[0], .threads = hw_threads(),
-                      .vocabulary = text->vocabulary, .parameters = hw_parameters_total(m->parameters),
+    bench_result r = {.mode = latency ? "latency" : "decode",
+                      .size = cli->arguments[0],
+                      .threads = hw_threads(),
+                      .vocabulary = text->vocabulary,
+                      .parameters = hw_parameters_total(m->parameters),
                       .estimate_mib = bytes / (1 << 20)};
     measure(&b, &r, cli->arena);
     print(cli, &b, &r, latency);
@@ -201,19 +213,29 @@ static int run_decode(hw_cli *cli) { return run(cli, false); }
 static int run_latency(hw_cli *cli) { return run(cli, true); }
 
 const hw_cli_command hw_bench_decode = {
-    .usage = "SIZE", .least = 1, .most = 1, .takes = HW_CLI_JSON | HW_CLI_SET,
+    .usage = "SIZE",
+    .least = 1,
+    .most = 1,
+    .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Translates with a network of SIZE (toy, tiny, small, base) whose weights are random: sentences sorted by length, in batches, "
-        "each of which produces as many tokens as its longest reference has. Prints tokens a second, the share of the roof, the "
-        "peak of memory, allocations, and where the time goes.",
-    .options = decode_table, .option_count = sizeof decode_table / sizeof *decode_table, .run = run_decode,
+        "Translates with a network of SIZE (toy, tiny, small, base) whose weights are random: sentences sorted by "
+        "length, in batches, each of which produces as many tokens as its longest reference has. Prints tokens a "
+        "second, the share of the roof, the peak of memory, allocations, and where the time goes.",
+    .options = table,
+    .option_count = OPTIONS,
+    .run = run_decode,
 };
 
 const hw_cli_command hw_bench_latency = {
-    .usage = "SIZE", .least = 1, .most = 1, .takes = HW_CLI_JSON | HW_CLI_SET,
+    .usage = "SIZE",
+    .least = 1,
+    .most = 1,
+    .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Translates one sentence at a time, on one thread unless --threads says otherwise, with a network of SIZE (toy, tiny, small, "
-        "base) whose weights are random. Prints the median time of a sentence, and how fast weights were read beside how fast this "
-        "machine can read them.",
-    .options = latency_table, .option_count = sizeof latency_table / sizeof *latency_table, .run = run_latency,
+        "Translates one sentence at a time, on one thread unless --threads says otherwise, with a network of SIZE "
+        "(toy, tiny, small, base) whose weights are random. Prints the median time of a sentence, and how fast "
+        "weights were read beside how fast this machine can read them.",
+    .options = table,
+    .option_count = OPTIONS - 1,
+    .run = run_latency,
 };

@@ -1,4 +1,5 @@
-/* headwise bench multiply: the packed multiplication beside OpenBLAS, on one thread, at every shape that a network of a size uses.
+/* headwise bench multiply: the packed multiplication beside OpenBLAS, on one thread, at every shape that a network of a
+ * size uses.
  *
  * Forward, y [rows, outputs] = x W', both can do. Backward is OpenBLAS's work: dx [rows, inputs] = dy W, and
  * dW [outputs, inputs] += dy' x. */
@@ -12,9 +13,12 @@ typedef struct options {
 } options;
 
 static const hw_cli_option table[] = {
-    {"rows", 0, "N", HW_CLI_INTEGER, offsetof(options, rows), "only for so many rows (1, 5, 12, 64, 320 and 512)", 1, 1e6, NULL},
-    {"vocabulary", 0, "N", HW_CLI_INTEGER, offsetof(options, vocabulary), "rows of the output layer (9537)", 4, INT32_MAX, NULL},
-    {"seconds", 0, "S", HW_CLI_NUMBER, offsetof(options, seconds), "how long each figure is measured (0.05)", 1e-6, 3600, NULL},
+    {"rows", 0, "N", HW_CLI_INTEGER, offsetof(options, rows), "only for so many rows (1, 5, 12, 64, 320 and 512)", 1,
+     1e6, NULL},
+    {"vocabulary", 0, "N", HW_CLI_INTEGER, offsetof(options, vocabulary), "rows of the output layer (9537)", 4,
+     INT32_MAX, NULL},
+    {"seconds", 0, "S", HW_CLI_NUMBER, offsetof(options, seconds), "how long each figure is measured (0.05)", 1e-6,
+     3600, NULL},
 };
 
 enum { SHAPES = 6, KINDS = 4 };
@@ -105,9 +109,14 @@ static hw_real *numbers(hw_arena *arena, int64_t count)
 
 static product product_new(hw_arena *arena, int64_t rows, const shape *s)
 {
-    product p = {.rows = rows, .outputs = s->outputs, .inputs = s->inputs, .x = numbers(arena, rows * s->inputs),
-                 .y = numbers(arena, rows * s->outputs), .w = numbers(arena, s->outputs * s->inputs),
-                 .dx = numbers(arena, rows * s->inputs), .dw = numbers(arena, s->outputs * s->inputs)};
+    product p = {.rows = rows,
+                 .outputs = s->outputs,
+                 .inputs = s->inputs,
+                 .x = numbers(arena, rows * s->inputs),
+                 .y = numbers(arena, rows * s->outputs),
+                 .w = numbers(arena, s->outputs * s->inputs),
+                 .dx = numbers(arena, rows * s->inputs),
+                 .dw = numbers(arena, s->outputs * s->inputs)};
     p.packed = (hw_packed){s->outputs, s->inputs, numbers(arena, hw_packed_size(s->outputs, s->inputs))};
     hw_pack(&p.packed, p.w, s->inputs, false);
     return p;
@@ -121,8 +130,8 @@ static void add_shape(hw_cli_table *out, json_t *list, hw_arena *arena, int64_t 
     hw_arena_reset(arena);
     product p = product_new(arena, rows, s);
     double speed[KINDS];
-    json_t *object = json_pack("{s:s, s:I, s:I, s:I}", "use", s->name, "rows", (json_int_t)rows, "outputs", (json_int_t)s->outputs,
-                               "inputs", (json_int_t)s->inputs);
+    json_t *object = json_pack("{s:s, s:I, s:I, s:I}", "use", s->name, "rows", (json_int_t)rows, "outputs",
+                               (json_int_t)s->outputs, "inputs", (json_int_t)s->inputs);
     for (int k = 0; k < KINDS; k++) {
         speed[k] = measure(&p, kinds[k].run, seconds);
         json_object_set_new(object, kinds[k].key, json_real(speed[k]));
@@ -195,9 +204,15 @@ static int run(hw_cli *cli)
 }
 
 const hw_cli_command hw_bench_multiply = {
-    .usage = "SIZE", .least = 1, .most = 1, .takes = HW_CLI_JSON | HW_CLI_SET,
+    .usage = "SIZE",
+    .least = 1,
+    .most = 1,
+    .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Multiplies matrices of every shape that a network of SIZE (toy, tiny, small, base) uses, on one thread: forward by the packed "
-        "multiplication and by OpenBLAS, and the two products of backward by OpenBLAS. Prints GFLOP/s.",
-    .options = table, .option_count = sizeof table / sizeof *table, .run = run,
+        "Multiplies matrices of every shape that a network of SIZE (toy, tiny, small, base) uses, on one thread: "
+        "forward by the packed multiplication and by OpenBLAS, and the two products of backward by OpenBLAS. Prints "
+        "GFLOP/s.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .run = run,
 };

@@ -1,7 +1,7 @@
 /* What a bench found, as tables for people and as JSON.
  *
- * The keys target_tokens_per_s, roof_share, peak_rss_mib and threads are a contract with other programs. JSON numbers are not
- * rounded; a profile's seconds are summed over the threads. */
+ * The keys target_tokens_per_s, roof_share, peak_rss_mib and threads are a contract with other programs. JSON numbers
+ * are not rounded; a profile's seconds are summed over the threads. */
 #include "cli/bench.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@ hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double r
     hw_cli_table *table = hw_cli_table_new(cli->arena, "ll");
     hw_bench_machine_rows(table, roof);
     hw_cli_cell(table, "work");
-    hw_cli_cell(table, "%s %s: %s parameters, vocabulary %s; %.0f target tokens a batch, %lld batches in %.2f s", r->mode, r->size,
-                hw_cli_count(r->parameters, parameters), hw_cli_count(r->vocabulary, vocabulary),
+    hw_cli_cell(table, "%s %s: %s parameters, vocabulary %s; %.0f target tokens a batch, %lld batches in %.2f s",
+                r->mode, r->size, hw_cli_count(r->parameters, parameters), hw_cli_count(r->vocabulary, vocabulary),
                 (double)r->target_tokens / (double)r->batches, (long long)r->batches, r->seconds);
     hw_cli_cell(table, "speed");
     hw_cli_cell(table, "%s target tokens/s, %s source tokens/s on %d thread%s",
@@ -23,11 +23,11 @@ hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double r
                 hw_cli_count((int64_t)((double)r->source_tokens / r->seconds + 0.5), sources), r->threads,
                 r->threads == 1 ? "" : "s");
     hw_cli_cell(table, "useful");
-    hw_cli_cell(table, "%.4g MFLOP a target token, %.1f GFLOP/s, %.1f %% of the roof", r->flops / 1e6 / (double)r->target_tokens,
-                r->flops / r->seconds / 1e9, 100 * roof_share(r, roof));
+    hw_cli_cell(table, "%.4g MFLOP a target token, %.1f GFLOP/s, %.1f %% of the roof",
+                r->flops / 1e6 / (double)r->target_tokens, r->flops / r->seconds / 1e9, 100 * roof_share(r, roof));
     hw_cli_cell(table, "memory");
-    hw_cli_cell(table, "%.0f MiB at the peak (%.0f reckoned); %lld allocations in %lld batches", r->peak_mib, r->estimate_mib,
-                (long long)r->allocations, (long long)r->batches);
+    hw_cli_cell(table, "%.0f MiB at the peak (%.0f reckoned); %lld allocations in %lld batches", r->peak_mib,
+                r->estimate_mib, (long long)r->allocations, (long long)r->batches);
     return table;
 }
 
@@ -63,33 +63,42 @@ static int sorted_ops(const bench_result *r, int *ops)
     return count;
 }
 
+/* A number, or nothing. */
+static void figure(hw_cli_table *table, bool known, int decimals, double value, const char *unit)
+{
+    if (known)
+        hw_cli_cell(table, "%.*f%s", decimals, value, unit);
+    else
+        hw_cli_cell(table, "%s", "");
+}
+
 static void profile_row(hw_cli_table *table, const bench_result *r, int op, double roof)
 {
     const hw_profile_entry *e = &r->profile[op];
-    double batches = (double)r->profile_batches, seconds = op_seconds(e);
+    double batches = (double)r->profile_batches, seconds = op_seconds(e), flops = op_flops(e);
     hw_cli_cell(table, "%s", hw_op_name(op));
-    hw_cli_cell(table, "%.1f", (double)(e->calls[0] + e->calls[1]) / batches);
-    for (int d = 0; d < 2; d++) hw_cli_cell(table, e->calls[d] ? "%.3f" : "", 1000 * e->seconds[d] / batches);
-    hw_cli_cell(table, "%.1f %%", 100 * seconds / thread_seconds(r));
-    bool multiplies = op_flops(e) > 0;
-    hw_cli_cell(table, multiplies ? "" : "%.1f", op_bytes(e) / seconds / 1e9);
-    hw_cli_cell(table, multiplies ? "%.1f" : "", op_flops(e) / seconds / 1e9);
-    hw_cli_cell(table, multiplies ? "%.0f %%" : "", 100 * op_flops(e) / seconds / roof);
+    figure(table, true, 1, (double)(e->calls[0] + e->calls[1]) / batches, "");
+    for (int d = 0; d < 2; d++) figure(table, e->calls[d], 3, 1000 * e->seconds[d] / batches, "");
+    figure(table, true, 1, 100 * seconds / thread_seconds(r), " %");
+    figure(table, !flops, 1, op_bytes(e) / seconds / 1e9, "");
+    figure(table, flops, 1, flops / seconds / 1e9, "");
+    figure(table, flops, 0, 100 * flops / seconds / roof, " %");
 }
 
 static void part_row(hw_cli_table *table, const bench_result *r, const bench_part *p)
 {
     hw_cli_cell(table, "%s", p->name);
-    hw_cli_cell(table, "%s", "");
-    hw_cli_cell(table, "%.3f", 1000 * p->seconds / (double)r->profile_batches);
-    hw_cli_cell(table, "%s", "");
-    hw_cli_cell(table, "%.1f %%", 100 * p->seconds / thread_seconds(r));
-    for (int i = 0; i < 3; i++) hw_cli_cell(table, "%s", "");
+    figure(table, false, 0, 0, "");
+    figure(table, true, 3, 1000 * p->seconds / (double)r->profile_batches, "");
+    figure(table, false, 0, 0, "");
+    figure(table, true, 1, 100 * p->seconds / thread_seconds(r), " %");
+    for (int i = 0; i < 3; i++) figure(table, false, 0, 0, "");
 }
 
 void hw_bench_profile_print(hw_cli *cli, const bench_result *r, double roof)
 {
-    static const char *const heads[] = {"op", "calls", "forward ms", "backward ms", "share", "GB/s", "GFLOP/s", "of a thread's roof"};
+    static const char *const heads[] = {"op",    "calls", "forward ms", "backward ms",
+                                        "share", "GB/s",  "GFLOP/s",    "of a thread's roof"};
     hw_cli_table *table = hw_cli_table_new(cli->arena, "lrrrrrrr");
     for (int i = 0; i < 8; i++) hw_cli_cell(table, "%s", heads[i]);
     int *ops = hw_arena_alloc(cli->arena, (size_t)hw_op_count() * sizeof *ops), count = sorted_ops(r, ops);
@@ -108,11 +117,11 @@ static json_t *profile_json(const bench_result *r)
     for (int op = 0; op < hw_op_count(); op++) {
         const hw_profile_entry *e = &r->profile[op];
         if (!e->calls[0]) continue;
-        json_array_append_new(
-            list, json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "op", hw_op_name(op), "forward_calls",
-                            (json_int_t)e->calls[0], "backward_calls", (json_int_t)e->calls[1], "forward_seconds", e->seconds[0],
-                            "backward_seconds", e->seconds[1], "flops", op_flops(e), "bytes", op_bytes(e), "share",
-                            op_seconds(e) / thread_seconds(r)));
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "op", hw_op_name(op),
+                                              "forward_calls", (json_int_t)e->calls[0], "backward_calls",
+                                              (json_int_t)e->calls[1], "forward_seconds", e->seconds[0],
+                                              "backward_seconds", e->seconds[1], "flops", op_flops(e), "bytes",
+                                              op_bytes(e), "share", op_seconds(e) / thread_seconds(r)));
     }
     for (const bench_part *p = r->parts; p->name; p++)
         json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "part", p->name, "seconds", p->seconds, "share",
@@ -122,13 +131,14 @@ static json_t *profile_json(const bench_result *r)
 
 json_t *hw_bench_report_json(const bench_result *r, double roof)
 {
-    return json_pack(
-        "{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}", "mode", r->mode, "size",
-        r->size, "threads", r->threads, "target_tokens_per_s", (double)r->target_tokens / r->seconds, "source_tokens_per_s",
-        (double)r->source_tokens / r->seconds, "roof_share", roof_share(r, roof), "useful_flops_per_target_token",
-        r->flops / (double)r->target_tokens, "peak_rss_mib", r->peak_mib, "reckoned_mib", r->estimate_mib, "seconds", r->seconds,
-        "batches", (json_int_t)r->batches, "target_tokens", (json_int_t)r->target_tokens, "source_tokens",
-        (json_int_t)r->source_tokens, "allocations", (json_int_t)r->allocations, "parameters", (json_int_t)r->parameters,
-        "vocabulary", (json_int_t)r->vocabulary, "machine", hw_bench_machine_json(roof), "profile_batches",
-        (json_int_t)r->profile_batches, "profile", profile_json(r));
+    return json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}",
+                     "mode", r->mode, "size", r->size, "threads", r->threads, "target_tokens_per_s",
+                     (double)r->target_tokens / r->seconds, "source_tokens_per_s",
+                     (double)r->source_tokens / r->seconds, "roof_share", roof_share(r, roof),
+                     "useful_flops_per_target_token", r->flops / (double)r->target_tokens, "peak_rss_mib", r->peak_mib,
+                     "reckoned_mib", r->estimate_mib, "seconds", r->seconds, "batches", (json_int_t)r->batches,
+                     "target_tokens", (json_int_t)r->target_tokens, "source_tokens", (json_int_t)r->source_tokens,
+                     "allocations", (json_int_t)r->allocations, "parameters", (json_int_t)r->parameters, "vocabulary",
+                     (json_int_t)r->vocabulary, "machine", hw_bench_machine_json(roof), "profile_batches",
+                     (json_int_t)r->profile_batches, "profile", profile_json(r));
 }

@@ -41,17 +41,26 @@ static void apply(hw_config *c, int size)
     c->training.learning_rate = 1e-4;
 }
 
+/* The row of a size; -1, and the message is printed, where there is none. */
+static int find(const hw_cli *cli, const char *size)
+{
+    for (int i = 0; i < SIZES; i++)
+        if (!strcmp(sizes[i].name, size)) return i;
+    const char *nearest = hw_nearest(size, SIZES, name_at, NULL);
+    if (nearest) {
+        hw_cli_say("%s: there is no size %s; did you mean %s?", cli->name, size, nearest);
+        return -1;
+    }
+    hw_cli_say("%s: there is no size %s; sizes are toy, tiny, small and base; --set model.width=N varies them",
+               cli->name, size);
+    return -1;
+}
+
 hw_config *hw_bench_config(hw_cli *cli, const char *size)
 {
     hw_error err;
-    int row = 0;
-    while (row < SIZES && strcmp(sizes[row].name, size)) row++;
-    if (row == SIZES) {
-        const char *nearest = hw_nearest(size, SIZES, name_at, NULL);
-        hw_cli_say("%s: there is no size %s%s%s; sizes are toy, tiny, small and base, and --set model.width=N and the like change "
-                   "one", cli->name, size, nearest ? ", did you mean " : "", nearest ? nearest : "");
-        return NULL;
-    }
+    int row = find(cli, size);
+    if (row < 0) return NULL;
     hw_config *c = hw_config_new(cli->arena);
     apply(c, row);
     bool ok = true;
@@ -90,9 +99,12 @@ double hw_bench_flops(const hw_transformer *m, int64_t source, int64_t target, i
     for (int i = 0; i < m->attentions; i++) { /* a score and a weighted value for each number of Query, Key and Value */
         const hw_attention_layer *a = hw_transformer_attention(m, i);
         double width = 4.0 * (double)(a->heads * a->head_width);
-        if (i < m->options.encoder_layers) flops += width * n * n;
-        else if ((i - m->options.encoder_layers) % 2 == 0) flops += width * k * t * (t + 1) / 2;
-        else flops += width * k * t * n;
+        if (i < m->options.encoder_layers)
+            flops += width * n * n;
+        else if ((i - m->options.encoder_layers) % 2 == 0)
+            flops += width * k * t * (t + 1) / 2;
+        else
+            flops += width * k * t * n;
     }
     return flops;
 }
@@ -110,8 +122,8 @@ static double parameters(const hw_config *c, int64_t vocabulary)
     return (double)hw_transformer_size(&o, NULL);
 }
 
-/* What a tape keeps of `rows` rows a side, forward and backward, in numbers: an activation and its gradient for every row and op,
- * and the weights of attention. */
+/* What a tape keeps of `rows` rows a side, forward and backward, in numbers: an activation and its gradient for every
+ * row and op, and the weights of attention. */
 static double tape_numbers(const hw_config *c, double rows, double longest)
 {
     double width = (double)c->model.width, inner = (double)c->model.feed_forward;
@@ -129,23 +141,26 @@ double hw_bench_training_bytes(const hw_config *c, int64_t vocabulary, int64_t r
     double logits = most(1 << 17, 12.0 * (double)vocabulary);
     double tapes = shards * (tape_numbers(c, micro, longest) + logits);
     /* Values, packed values, two moments, and a gradient a shard. */
-    return PROGRAM_BYTES + (double)sizeof(hw_real) * (numbers * (4 + shards) + tapes) + 64 * batch;
+    return PROGRAM_BYTES + (double)sizeof(hw_real) * (numbers * (4 + shards) + tapes) + 256 * batch;
 }
 
 double hw_bench_decoding_bytes(const hw_config *c, int64_t vocabulary, int64_t rows, int64_t batch, int64_t beam)
 {
-    double numbers = parameters(c, vocabulary), layers = (double)c->model.decoder_layers, width = (double)c->model.width;
-    double hypotheses = (double)batch * (double)beam, longest = (double)rows;
-    double caches = 2 * width * layers * longest * ((double)batch + 2 * hypotheses); /* a slot has up to twice the rows it needs */
+    double layers = (double)c->model.decoder_layers, width = (double)c->model.width;
+    double hypotheses = (double)batch * (double)beam;
+    /* Keys and values of the sources, and of the hypotheses, whose slots have up to twice the rows that they need. */
+    double caches = 2 * width * layers * (double)rows * ((double)batch + 2 * hypotheses);
     double step = hypotheses * (20 * width + (double)c->model.feed_forward) * layers;
     double logits = most(1 << 17, 12.0 * (double)vocabulary) * hw_threads();
-    return PROGRAM_BYTES + (double)sizeof(hw_real) * (2 * numbers + caches + step + logits);
+    return PROGRAM_BYTES + (double)sizeof(hw_real) * (2 * parameters(c, vocabulary) + caches + step + logits);
 }
 
 bool hw_bench_fits(double bytes, hw_error *err)
 {
-    double available = hw_bench_available();
-    if (bytes <= available) return true;
-    return hw_fail(err, "about %.0f MiB of memory would be needed, and %.0f are available; take a smaller size, vocabulary or batch",
-                   bytes / (1 << 20), available / (1 << 20));
+    double needed = bytes / (1 << 20), available = hw_bench_available() / (1 << 20);
+    if (needed <= available) return true;
+    return hw_fail(err,
+                   "about %.0f MiB of memory would be needed, and %.0f are available; a smaller size, vocabulary or "
+                   "batch needs less",
+                   needed, available);
 }

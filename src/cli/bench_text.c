@@ -1,7 +1,8 @@
 /* The text that is measured on: files, with a vocabulary of all their words, or sentences that are made up.
  *
- * Speed does not depend on what words mean, but it does on how many there are, how common the commonest are (rows of the
- * embedding that are in cache) and how much lengths vary; so words are made up after Zipf's law, and lengths vary by half. */
+ * Speed does not depend on what words mean, but it does on how many there are, how common the commonest are (rows of
+ * the embedding that are in cache) and how much lengths vary; so words are made up after Zipf's law, and lengths vary
+ * by half. */
 #include "cli/bench.h"
 
 #include <math.h>
@@ -13,9 +14,10 @@ enum { DEFAULT_VOCABULARY = 9537, DEFAULT_LENGTH = 13 };
 bool hw_bench_text_check(bench_text_options *o, hw_error *err)
 {
     if (!o->source != !o->target)
-        return hw_fail(err, "--%s needs --%s: sentences and their translations, line by line", o->source ? "source" : "target",
-                       o->source ? "target" : "source");
-    if (o->source && o->length) return hw_fail(err, "--length: it is of made-up text; --source and --target have lengths of their own");
+        return hw_fail(err, "--%s needs --%s: sentences and their translations, line by line",
+                       o->source ? "source" : "target", o->source ? "target" : "source");
+    if (o->source && o->length)
+        return hw_fail(err, "--length: it is of made-up text; --source and --target have lengths of their own");
     if (!o->source && !o->vocabulary) o->vocabulary = DEFAULT_VOCABULARY;
     if (!o->source && !o->length) o->length = DEFAULT_LENGTH;
     return true;
@@ -23,65 +25,80 @@ bool hw_bench_text_check(bench_text_options *o, hw_error *err)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
+typedef struct side {
+    const char *path;
+    hw_reader *reader;
+    hw_tokens tokens; /* of the line */
+    int32_t *ids;     /* and their ids; grows */
+    int64_t room;
+} side;
+
+/* Both files, read in step. */
 typedef struct files {
-    const hw_lines *lines[2];
+    side sides[2];
     hw_tokenizer *tokenizer;
     hw_vocabulary *vocabulary;
     hw_arena *arena;
 } files;
 
-static bool read_files(files *f, const bench_text_options *o, hw_error *err)
+static bool open_files(files *f, const bench_text_options *o, hw_error *err)
 {
     const char *const paths[2] = {o->source, o->target};
     hw_counts *counts = hw_counts_new(f->arena);
     f->tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){.name = "word"}, err);
-    if (!f->tokenizer) return false;
     for (int i = 0; i < 2; i++)
-        if (!(f->lines[i] = hw_lines_load(f->arena, paths[i], err)) || !hw_counts_add_file(counts, f->tokenizer, paths[i], err))
-            return false;
+        if (!f->tokenizer || !hw_counts_add_file(counts, f->tokenizer, paths[i], err)) return false;
     f->vocabulary = hw_vocabulary_build(f->arena, counts, &(hw_vocabulary_options){.max_size = o->vocabulary});
-    return hw_lines_parallel(f->lines[0], f->lines[1], err);
-}
-
-/* A line's ids, in `ids`, which holds as many as the line has bytes. */
-static hw_ids line_ids(const files *f, int side, int64_t i, hw_tokens *tokens, int32_t *ids)
-{
-    size_t bytes;
-    const char *line = hw_lines_get(f->lines[side], i, &bytes);
-    hw_tokenizer_encode(f->tokenizer, f->vocabulary, line, bytes, tokens);
-    for (int64_t k = 0; k < tokens->count; k++) ids[k] = tokens->items[k].id;
-    return (hw_ids){ids, tokens->count};
-}
-
-static int64_t longest_line(const hw_lines *lines)
-{
-    int64_t longest = 0;
-    for (int64_t i = 0; i < lines->count; i++)
-        if (lines->start[i + 1] - lines->start[i] > longest) longest = lines->start[i + 1] - lines->start[i];
-    return longest;
-}
-
-static void add_lines(hw_corpus *corpus, const files *f)
-{
-    hw_tokens tokens = hw_tokens_new(f->arena);
-    int32_t *ids[2];
-    for (int side = 0; side < 2; side++)
-        ids[side] = hw_arena_alloc(f->arena, (size_t)longest_line(f->lines[side]) * sizeof **ids);
-    for (int64_t i = 0; i < f->lines[0]->count; i++) {
-        hw_ids source = line_ids(f, 0, i, &tokens, ids[0]), target = line_ids(f, 1, i, &tokens, ids[1]);
-        if (source.count && target.count) hw_corpus_add(corpus, source, target, i + 1);
+    for (int i = 0; i < 2; i++) {
+        f->sides[i] = (side){.path = paths[i], .tokens = hw_tokens_new(f->arena)};
+        if (!(f->sides[i].reader = hw_reader_open(paths[i], err))) return false;
     }
+    return true;
+}
+
+/* 1: a line's ids; 0: the end; -1: an error. That text is UTF-8 was seen when words were counted. */
+static int read_ids(const files *f, side *s, hw_ids *out, hw_error *err)
+{
+    char *line;
+    size_t bytes;
+    int got = hw_reader_line(s->reader, &line, &bytes, err);
+    if (got != 1) return got;
+    hw_tokenizer_encode(f->tokenizer, f->vocabulary, line, bytes, &s->tokens);
+    if (s->tokens.count > s->room) {
+        s->room = 2 * s->tokens.count;
+        s->ids = hw_arena_alloc(f->arena, (size_t)s->room * sizeof *s->ids);
+    }
+    for (int64_t i = 0; i < s->tokens.count; i++) s->ids[i] = s->tokens.items[i].id;
+    *out = (hw_ids){s->ids, s->tokens.count};
+    return 1;
+}
+
+/* A pair with a blank side is left out. */
+static bool read_pairs(files *f, hw_corpus *corpus, hw_error *err)
+{
+    side *source = &f->sides[0], *target = &f->sides[1];
+    hw_ids from, to;
+    for (;;) {
+        int got = read_ids(f, source, &from, err), other = got < 0 ? got : read_ids(f, target, &to, err);
+        if (got < 0 || other < 0) return false;
+        if (got != other)
+            return hw_fail(err, "%s ends at line %lld, where %s goes on; line by line they must be translations",
+                           got ? target->path : source->path,
+                           (long long)hw_reader_number(got ? target->reader : source->reader),
+                           got ? source->path : target->path);
+        if (!got) break;
+        if (from.count && to.count) hw_corpus_add(corpus, from, to, hw_reader_number(source->reader));
+    }
+    if (hw_corpus_count(corpus)->pairs) return true;
+    return hw_fail(err, "%s and %s hold no pair of sentences", source->path, target->path);
 }
 
 static bool load_files(bench_text *t, const bench_text_options *o, hw_error *err)
 {
     files f = {.arena = hw_arena_new(0)};
-    bool ok = read_files(&f, o, err);
-    if (ok) {
-        add_lines(t->corpus, &f);
-        t->vocabulary = o->vocabulary ? o->vocabulary : hw_vocabulary_size(f.vocabulary);
-        if (!hw_corpus_count(t->corpus)->pairs) ok = hw_fail(err, "%s and %s hold no pair of sentences", o->source, o->target);
-    }
+    bool ok = open_files(&f, o, err) && read_pairs(&f, t->corpus, err);
+    if (ok) t->vocabulary = o->vocabulary ? o->vocabulary : hw_vocabulary_size(f.vocabulary);
+    for (int i = 0; i < 2; i++) hw_reader_close(f.sides[i].reader);
     hw_tokenizer_free(f.tokenizer);
     hw_arena_free(f.arena);
     return ok;
@@ -92,7 +109,8 @@ static bool load_files(bench_text *t, const bench_text_options *o, hw_error *err
 static hw_ids make_sentence(hw_random *random, const bench_text_options *o, int32_t *ids)
 {
     double words = (double)(o->vocabulary - HW_SPECIALS);
-    int64_t low = (o->length + 1) / 2, count = low + (int64_t)hw_random_below(random, (uint64_t)(o->length + o->length / 2 - low + 1));
+    int64_t low = (o->length + 1) / 2,
+            count = low + (int64_t)hw_random_below(random, (uint64_t)(o->length + o->length / 2 - low + 1));
     for (int64_t i = 0; i < count; i++) /* P(rank) ~ 1 / rank: log(rank) is uniform */
         ids[i] = HW_SPECIALS + (int32_t)fmin(words - 1, exp(hw_random_uniform(random) * log(words + 1)) - 1);
     return (hw_ids){ids, count};
@@ -152,7 +170,8 @@ bool hw_bench_text_load(bench_text *t, const bench_text_options *o, int64_t made
     t->pairs = malloc((size_t)t->count * sizeof *t->pairs);
     HW_CHECK(t->pairs, "no memory for %lld pairs", (long long)t->count);
     for (int64_t i = 0; i < t->count; i++)
-        t->pairs[i] = (bench_pair){hw_corpus_source(t->corpus, i), hw_corpus_target(t->corpus, i), hw_corpus_line(t->corpus, i)};
+        t->pairs[i] =
+            (bench_pair){hw_corpus_source(t->corpus, i), hw_corpus_target(t->corpus, i), hw_corpus_line(t->corpus, i)};
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* headwise bench train: steps of training, as PyTorch is fed with them.
  *
- * Pairs are sorted by (source, target) length and cut at a number of tokens a side; the batches come in an order drawn from the
- * seed. Others pad such batches, so their tokens a side are padded ones; here they are real. A step is everything from the
- * arrays of ids on: making the batch, cutting it, forward, backward, clipping, Adam, packing. */
+ * Pairs are sorted by (source, target) length and cut at a number of tokens a side; the batches come in an order drawn
+ * from the seed. Others pad such batches, so their tokens a side are padded ones; here they are real. A step is
+ * everything from the arrays of ids on: making the batch, cutting it, forward, backward, clipping, Adam, packing. */
 #include "cli/bench.h"
 
 #include <stdlib.h>
@@ -20,11 +20,12 @@ static const hw_cli_option table[] = {
     BENCH_TEXT_OPTIONS(options),
     {"batch-tokens", 0, "N", HW_CLI_INTEGER, offsetof(options, batch_tokens),
      "tokens a side of a batch at most (4096); the same as --set training.batch_tokens=N", 1, 1e15, NULL},
-    {"shards", 0, "N", HW_CLI_INTEGER, offsetof(options, shards), "the same as --set training.shards=N (4)", 1, 1024, NULL},
+    {"shards", 0, "N", HW_CLI_INTEGER, offsetof(options, shards), "the same as --set training.shards=N (4)", 1, 1024,
+     NULL},
     {"micro-batch-tokens", 0, "N", HW_CLI_INTEGER, offsetof(options, micro_batch_tokens),
      "the same as --set training.micro_batch_tokens=N (512)", 0, 1e15, NULL},
-    {"steps", 0, "N", HW_CLI_INTEGER, offsetof(options, steps), "steps that are measured (12 at least, and 3 seconds)", 1, 1e9,
-     NULL},
+    {"steps", 0, "N", HW_CLI_INTEGER, offsetof(options, steps), "steps that are measured (12 at least, and 3 seconds)",
+     1, 1e9, NULL},
 };
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
@@ -137,10 +138,8 @@ static void measure(bench *b, const options *o, bench_result *r)
 static void outside_of_ops(const bench *b, bench_result *r)
 {
     static const char *const names[HW_STEP_PARTS] = {
-        [HW_STEP_CUT] = "cutting into shards",
-        [HW_STEP_SHARDS] = "clearing gradients, waiting for shards",
-        [HW_STEP_SUM] = "adding up shards",
-        [HW_STEP_UPDATE] = "Adam",
+        [HW_STEP_CUT] = "cutting into shards", [HW_STEP_SHARDS] = "clearing gradients, waiting for shards",
+        [HW_STEP_SUM] = "adding up shards",    [HW_STEP_UPDATE] = "Adam",
         [HW_STEP_PACK] = "packing weights",
     };
     double seconds[HW_STEP_PARTS], threads = r->threads, all = 0;
@@ -210,10 +209,14 @@ static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o,
     bench b = {.network = m, .trainer = hw_trainer_new(m, config), .arena = hw_arena_new(0)};
     b.batches = batches_new(text, config->training.batch_tokens, cli->arena, (uint64_t)config->training.seed);
     if (b.batches.oversized)
-        hw_cli_say("%lld pairs have more than %lld tokens on a side; each is a batch of its own", (long long)b.batches.oversized,
-                   (long long)config->training.batch_tokens);
-    bench_result r = {.mode = "train", .size = cli->arguments[0], .threads = hw_threads(), .vocabulary = text->vocabulary,
-                      .parameters = hw_parameters_total(m->parameters), .estimate_mib = bytes / (1 << 20)};
+        hw_cli_say("pairs with more than %lld tokens on a side: %lld of %lld; each is a batch of its own",
+                   (long long)config->training.batch_tokens, (long long)b.batches.oversized, (long long)text->count);
+    bench_result r = {.mode = "train",
+                      .size = cli->arguments[0],
+                      .threads = hw_threads(),
+                      .vocabulary = text->vocabulary,
+                      .parameters = hw_parameters_total(m->parameters),
+                      .estimate_mib = bytes / (1 << 20)};
     measure(&b, o, &r);
     profile(&b, &r, cli->arena);
     print(cli, &b, &r);
@@ -242,12 +245,18 @@ static int run(hw_cli *cli)
 }
 
 const hw_cli_command hw_bench_train = {
-    .usage = "SIZE", .least = 1, .most = 1, .takes = HW_CLI_JSON | HW_CLI_SET,
+    .usage = "SIZE",
+    .least = 1,
+    .most = 1,
+    .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Trains a network of SIZE (toy, tiny, small, base) for some steps and throws it away. Prints tokens a second, the share of "
-        "the roof, the peak of memory, allocations in the measured steps, and where the time goes.\n"
+        "Trains a network of SIZE (toy, tiny, small, base) for some steps and throws it away. Prints tokens a "
+        "second, the share of the roof, the peak of memory, allocations in the measured steps, and where the time "
+        "goes.\n"
         "\n"
-        "Batches are sentences of like lengths, up to so many tokens a side, without padding; a sentence that is longer goes "
-        "alone. --set changes any option of the configuration: --set model.width=96.",
-    .options = table, .option_count = sizeof table / sizeof *table, .run = run,
+        "Batches are sentences of like lengths, up to so many tokens a side, without padding; a sentence that is "
+        "longer goes alone. --set changes any option of the configuration: --set model.width=96.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .run = run,
 };

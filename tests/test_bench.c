@@ -1,0 +1,303 @@
+/* headwise bench, end to end: what it prints, what it counts, and what it refuses. Figures of speed are only held to be
+ * there. */
+#include <check.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli/bench.h"
+#include "support_files.h"
+
+/* A network of which everything is done in a moment. */
+#define SMALL "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.feed_forward=24"
+#define BENCH(...) RUN("headwise", "bench", __VA_ARGS__)
+
+static json_t *json_of(const outcome *o)
+{
+    json_error_t error;
+    ck_assert_msg(o->status == 0, "%s", o->err);
+    json_t *root = json_loads(o->out, 0, &error);
+    ck_assert_msg(root != NULL, "%s in %s", error.text, o->out);
+    return root;
+}
+
+static double number(const json_t *root, const char *key)
+{
+    const json_t *value = json_object_get(root, key);
+    ck_assert_msg(json_is_number(value), "no number %s", key);
+    return json_number_value(value);
+}
+
+/* The keys that other programs rely on, and shares of time that add up. */
+static void check_report(const json_t *root)
+{
+    ck_assert_double_gt(number(root, "target_tokens_per_s"), 0);
+    ck_assert_double_gt(number(root, "roof_share"), 0);
+    ck_assert_double_gt(number(root, "peak_rss_mib"), 1);
+    ck_assert_double_eq(number(root, "threads"), 2);
+    ck_assert_double_gt(number(json_object_get(root, "machine"), "roof_gflops_a_thread"), 0);
+    ck_assert_double_eq_tol(number(root, "roof_share"),
+                            number(root, "target_tokens_per_s") * number(root, "useful_flops_per_target_token") / 1e9 /
+                                (2 * number(json_object_get(root, "machine"), "roof_gflops_a_thread")),
+                            1e-9);
+    double shares = 0;
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(root, "profile"), i, entry) shares += number(entry, "share");
+    ck_assert_uint_gt(i, 3);
+    ck_assert_double_eq_tol(shares, 1, 1e-6);
+}
+
+static bool has_op(const json_t *root, const char *name)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(root, "profile"), i, entry)
+    {
+        const char *op = json_string_value(json_object_get(entry, "op"));
+        if (op && !strcmp(op, name)) return number(entry, "forward_calls") > 0;
+    }
+    return false;
+}
+
+/* ---- what it does ------------------------------------------------------------------------------------------------ */
+
+START_TEST(machine_is_told)
+{
+    json_t *root = json_of(BENCH("machine", "--json"));
+    const json_t *machine = json_object_get(root, "machine");
+    ck_assert_double_ge(number(machine, "cores"), 1);
+    ck_assert_double_gt(number(machine, "roof_gflops_a_thread"), 0);
+    ck_assert_double_gt(number(root, "available_mib"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(machine, "kernels")), hw_kernels_get()->name);
+    ck_assert_str_eq(json_string_value(json_object_get(machine, "blas_kernel")), hw_blas_kernel());
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(training_is_measured)
+{
+    json_t *root = json_of(BENCH("train", "toy", "--json", "--threads", "2", "--steps", "3", "--length", "5",
+                                 "--vocabulary", "50", "--batch-tokens", "60", "--shards", "2", SMALL));
+    check_report(root);
+    ck_assert(has_op(root, "linear") && has_op(root, "attention") && has_op(root, "cross_entropy"));
+    ck_assert_double_eq(number(root, "vocabulary"), 50);
+    ck_assert_double_eq(number(root, "batches"), 3);
+    ck_assert_double_le(number(root, "target_tokens"), 3 * 60);
+    ck_assert_double_gt(number(root, "loss"), 0.5);
+    ck_assert_double_lt(number(root, "loss"), 20);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(tables_tell_the_same)
+{
+    const outcome *o = BENCH("train", "toy", "--threads", "1", "--steps", "1", "--length", "5", "--vocabulary", "50",
+                             "--batch-tokens", "60", SMALL);
+    ck_assert_int_eq(o->status, 0);
+    static const char *const words[] = {
+        "machine",     "roof",  "GFLOP/s a thread", "target tokens/s", "% of the roof", "MiB at the peak",
+        "allocations", "\nop ", "\nlinear ",        "\nAdam ",         "backward ms"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ck_assert_msg(strstr(o->out, words[i]) != NULL, "no \"%s\" in %s", words[i], o->out);
+}
+END_TEST
+
+START_TEST(decoding_is_measured)
+{
+    const char *source = scratch_text("s", "a b c\nc b\n\na a a a\n"),
+               *target = scratch_text("t", "x y\nx\n\nx y x y z\n");
+    json_t *root = json_of(BENCH("decode", "toy", "--json", "--threads", "2", "--source", source, "--target", target,
+                                 "--vocabulary", "40", "--batch", "2", "--beam", "3", SMALL));
+    check_report(root);
+    /* Sorted by target length, batches of two: lengths 1 and 2 are forced to 2, 5 stays. The blank pair is left out. */
+    ck_assert_double_eq(number(root, "target_tokens"), 2 + 2 + 5);
+    ck_assert_double_eq(number(root, "source_tokens"), 3 + 4 + 5);
+    ck_assert_double_eq(number(root, "vocabulary"), 40);
+    ck_assert_double_eq(number(root, "batches"), 2);
+    ck_assert_double_eq(number(root, "beam"), 3);
+    json_decref(root);
+
+    root = json_of(BENCH("decode", "toy", "--json", "--source", source, "--target", target, "--sentences", "1", SMALL));
+    ck_assert_double_eq(number(root, "target_tokens"), 1); /* the first of every third */
+    ck_assert_double_eq(number(root, "vocabulary"), HW_SPECIALS + 6);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(latency_is_measured)
+{
+    const outcome *o =
+        BENCH("latency", "toy", "--json", "--sentences", "3", "--length", "4", "--vocabulary", "30", SMALL);
+    json_t *root = json_of(o);
+    ck_assert_double_eq(number(root, "threads"), 1);
+    ck_assert_double_gt(number(root, "ms_per_sentence"), 0);
+    ck_assert_double_gt(number(root, "target_tokens_per_s"), 0);
+    ck_assert_double_gt(number(root, "read_bandwidth"), 0);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(shapes_are_multiplied)
+{
+    json_t *root =
+        json_of(BENCH("multiply", "toy", "--json", "--rows", "3", "--vocabulary", "40", "--seconds", "0.0001", SMALL));
+    const json_t *shapes = json_object_get(root, "shapes");
+    ck_assert_uint_eq(json_array_size(shapes), 6);
+    static const double sizes[6][2] = {{48, 16}, {16, 16}, {64, 16}, {24, 16}, {16, 24}, {40, 16}};
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *shape = json_array_get(shapes, i);
+        ck_assert_double_eq(number(shape, "rows"), 3);
+        ck_assert_double_eq(number(shape, "outputs"), sizes[i][0]);
+        ck_assert_double_eq(number(shape, "inputs"), sizes[i][1]);
+        ck_assert_double_gt(number(shape, "packed_gflops"), 0);
+        ck_assert_double_gt(number(shape, "blas_dw_gflops"), 0);
+    }
+    json_decref(root);
+}
+END_TEST
+
+/* The work of a pair, counted by hand: two operations a multiplication. */
+START_TEST(useful_work_is_counted)
+{
+    hw_error err;
+    hw_transformer_options o = {.encoder_layers = 1,
+                                .decoder_layers = 2,
+                                .width = 8,
+                                .heads = 2,
+                                .feed_forward = 12,
+                                .source_vocabulary = 20,
+                                .target_vocabulary = 20,
+                                .activation = HW_RELU};
+    hw_transformer *m = hw_transformer_new(&o, false, &err);
+    ck_assert_msg(m != NULL, "%s", err.message);
+    double n = 3, t = 4, d = 8, f = 12;
+    double encoder = n * (4 * d * d + 2 * d * f) + 2 * n * n * d;
+    double cross = n * 2 * d * d;
+    double decoder = t * (6 * d * d + 2 * d * f) + 2 * d * (1 + 2 + 3 + 4) + 2 * t * n * d, output = t * 20 * d;
+    ck_assert_double_eq_tol(hw_bench_flops(m, 3, 4, 1), 2 * (encoder + 2 * (cross + decoder) + output), 1e-6);
+    ck_assert_double_eq_tol(hw_bench_flops(m, 3, 4, 5), 2 * (encoder + 2 * (cross + 5 * decoder) + 5 * output), 1e-6);
+    hw_transformer_free(m);
+}
+END_TEST
+
+/* ---- what it refuses --------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *words[8];
+    int status;
+    const char *message;
+} refusals[] = {
+    {{"tiny"}, 2, "there is no verb tiny"},
+    {{"train"}, 2, "too few arguments"},
+    {{"train", "tyni"}, 2, "there is no size tyni; did you mean tiny?"},
+    {{"train", "toy", "--threads", "0"}, 2, "--threads: 0"},
+    {{"train", "toy", "--batch-tokens", "0"}, 2, "--batch-tokens: 0"},
+    {{"train", "toy", "--source", "x"}, 2, "--source needs --target"},
+    {{"decode", "toy", "--target", "x"}, 2, "--target needs --source"},
+    {{"train", "toy", "--source", "no/such", "--target", "no/such"}, 1, "no/such"},
+    {{"train", "toy", "--set", "model.heads=5"}, 2, "model.heads: 5 does not divide model.width 64"},
+    {{"train", "toy", "--set", "training.batch_sentences=5"}, 2, "training.batch_sentences"},
+    {{"train", "base", "--set", "model.width=65536", "--set", "model.encoder_layers=256"},
+     1,
+     "MiB of memory would be needed"},
+    {{"train", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},
+    {{"train", "toy", "--batch-tokens", "1000000000000"}, 1, "MiB of memory would be needed"},
+    {{"decode", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},
+    {{"latency", "base", "--set", "model.width=65536"}, 1, "MiB of memory would be needed"},
+    {{"multiply", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},
+};
+
+START_TEST(bad_input_is_refused)
+{
+    const char *words[11] = {"headwise", "bench"};
+    memcpy(words + 2, refusals[_i].words, sizeof refusals[_i].words);
+    const outcome *o = run_program(words);
+    ck_assert_msg(o->status == refusals[_i].status, "status %d: %s", o->status, o->err);
+    ck_assert_msg(strstr(o->err, refusals[_i].message) != NULL, "\"%s\" is not in %s", refusals[_i].message, o->err);
+    ck_assert_str_eq(o->out, "");
+}
+END_TEST
+
+/* Less memory than the size would take, but enough for the program: the size is refused before it is tried. */
+START_TEST(memory_is_reckoned_first)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return; /* its shadow takes more address space than any limit */
+#endif
+    double bytes = hw_bench_available();
+    ck_assert_double_gt(bytes, 0);
+    hw_error err;
+    ck_assert(hw_bench_fits(bytes / 2, &err));
+    ck_assert(!hw_bench_fits(bytes * 2, &err));
+    struct rlimit limit = {(rlim_t)4 << 30, RLIM_INFINITY};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    ck_assert_double_lt(hw_bench_available(), 4.0 * (1 << 30));
+    const outcome *o = BENCH("train", "base", "--set", "model.width=2048", "--steps", "1");
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_msg(strstr(o->err, "MiB of memory would be needed") != NULL, "%s", o->err);
+}
+END_TEST
+
+START_TEST(too_many_threads_are_fewer)
+{
+    const outcome *o = BENCH("train", "toy", "--json", "--threads", "10000", "--steps", "1", "--length", "5",
+                             "--vocabulary", "50", "--batch-tokens", "60", SMALL);
+    ck_assert_msg(strstr(o->err, "10000 is more than the 1024") != NULL, "%s", o->err);
+    json_decref(json_of(o));
+}
+END_TEST
+
+START_TEST(long_sentences_go_alone)
+{
+    const char *source = scratch_text("s", "a b c d e f g h\na\nb\nc d e f g h i j k\n");
+    const char *target = scratch_text("t", "x\nx\nx\nx\n");
+    const outcome *o = BENCH("train", "toy", "--json", "--source", source, "--target", target, "--batch-tokens", "6",
+                             "--steps", "3", SMALL);
+    json_t *root = json_of(o);
+    const char *message = strstr(o->err, "pairs with more than 6 tokens on a side: 2 of 4;");
+    ck_assert_msg(message != NULL, "%s", o->err);
+    ck_assert_ptr_null(strchr(strchr(message, '\n') + 1, '\n'));    /* one warning */
+    ck_assert_double_eq(number(root, "source_tokens"), 9 + 10 + 4); /* each of the three batches once */
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(files_must_be_parallel)
+{
+    const char *source = scratch_text("s", "a\nb\n"), *target = scratch_text("t", "x\n");
+    const outcome *o = BENCH("decode", "toy", "--source", source, "--target", target);
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_msg(strstr(o->err, "/t ends at line 1, where ") != NULL, "%s", o->err);
+    o = BENCH("train", "toy", "--source", scratch_text("e", "\n\n"), "--target", source);
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_msg(strstr(o->err, "hold no pair") != NULL, "%s", o->err);
+}
+END_TEST
+
+Suite *test_bench(void);
+Suite *test_bench(void)
+{
+    Suite *s = suite_create("bench");
+    TCase *work = tcase_create("work"), *bad = tcase_create("bad input");
+    tcase_set_timeout(work, 120);
+    tcase_set_timeout(bad, 120);
+    tcase_add_checked_fixture(work, scratch_begin, scratch_end);
+    tcase_add_checked_fixture(bad, scratch_begin, scratch_end);
+    tcase_add_test(work, machine_is_told);
+    tcase_add_test(work, training_is_measured);
+    tcase_add_test(work, tables_tell_the_same);
+    tcase_add_test(work, decoding_is_measured);
+    tcase_add_test(work, latency_is_measured);
+    tcase_add_test(work, shapes_are_multiplied);
+    tcase_add_test(work, useful_work_is_counted);
+    tcase_add_loop_test(bad, bad_input_is_refused, 0, sizeof refusals / sizeof *refusals);
+    tcase_add_test(bad, memory_is_reckoned_first);
+    tcase_add_test(bad, too_many_threads_are_fewer);
+    tcase_add_test(bad, long_sentences_go_alone);
+    tcase_add_test(bad, files_must_be_parallel);
+    suite_add_tcase(s, work);
+    suite_add_tcase(s, bad);
+    return s;
+}
