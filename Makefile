@@ -136,9 +136,9 @@ Libs: -L$${libdir} -lheadwise -lm -pthread
 endef
 
 .PHONY: install uninstall clean
-install: all
+install: $(OUT)/headwise
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include/headwise lib/pkgconfig)
-	install -m 755 bin/headwise $(DESTDIR)$(PREFIX)/bin/headwise
+	install -m 755 $(OUT)/headwise $(DESTDIR)$(PREFIX)/bin/headwise
 	install -m 644 include/headwise.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 include/headwise/*.h $(DESTDIR)$(PREFIX)/include/headwise
 	install -m 644 $(OUT)/libheadwise.a $(DESTDIR)$(PREFIX)/lib
