@@ -23,7 +23,7 @@ static const hw_cli_option table[] = {
     {"shards", 0, "N", HW_CLI_INTEGER, offsetof(options, shards), "the same as --set training.shards=N (4)", 1, 1024,
      NULL},
     {"micro-batch-tokens", 0, "N", HW_CLI_INTEGER, offsetof(options, micro_batch_tokens),
-     "the same as --set training.micro_batch_tokens=N (512)", 0, 1e15, NULL},
+     "the same as --set training.micro_batch_tokens=N (96)", 0, 1e15, NULL},
     {"steps", 0, "N", HW_CLI_INTEGER, offsetof(options, steps), "steps that are measured (12 at least, and 3 seconds)",
      1, 1e9, NULL},
 };
