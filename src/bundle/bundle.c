@@ -45,7 +45,7 @@ hw_transformer_options hw_bundle_options(const hw_config *c, int64_t source_voca
 
 hw_tokenizer *hw_bundle_tokenizer(const hw_config *config, hw_error *err)
 {
-    return hw_tokenizer_new(&(hw_tokenizer_options){config->text.tokenizer, config->text.joiner}, err);
+    return hw_tokenizer_new(&(hw_tokenizer_options){.name = config->text.tokenizer, .joiner = config->text.joiner}, err);
 }
 
 static bool count_side(const hw_config *c, const char *suffix, const hw_tokenizer *t, hw_counts *counts, hw_error *err)

@@ -1,0 +1,25 @@
+/* Layer 12, private to headwise inspect: a sentence pair, and what is shown of a network. */
+#ifndef HW_CLI_INSPECT_H
+#define HW_CLI_INSPECT_H
+
+#include "cli/cli.h"
+#include "cli/model_json.h"
+
+#include <headwise/decode.h>
+
+/* The pair that is looked at. Labels are words as they are shown: n + 1 source tokens with </s>, m + 1 tokens that the decoder is fed,
+ * m + 1 that it predicts. */
+typedef struct hw_inspected {
+    const hw_bundle *bundle;
+    hw_ids source, target;
+    const char **source_labels, **fed_labels, **predicted_labels;
+} hw_inspected;
+
+/* The shapes of everything between ids and logits, the causal mask, and how many parameters each part has. */
+void hw_inspect_print_shapes(hw_cli *cli, const hw_inspected *pair, const char *name);
+json_t *hw_inspect_shapes_json(const hw_inspected *pair);
+
+/* Log-probabilities a token, and every head's attention as shaded cells, at most 80 columns wide. */
+void hw_inspect_print_pair(hw_cli *cli, const hw_inspected *pair, const hw_examined *x);
+
+#endif

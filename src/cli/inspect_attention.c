@@ -1,0 +1,233 @@
+/* One pair through a trained network: log-probabilities a token, and each head's attention drawn in the terminal.
+ *
+ * A head is a grid of cells two columns wide, queries downwards, keys across, the darker the larger the weight. Query words stand
+ * at the left, key words above, written downwards. As many heads stand side by side as fit 80 columns; a grid that is wider
+ * alone is cut into pieces. Where the terminal has 256 colours a cell is a shade of blue, elsewhere a block character. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/inspect.h"
+
+enum {
+    WIDTH = 80,
+    LABEL = 10,                           /* columns of a query's word at most */
+    CELL = 2,
+    GAP = 2,                              /* between two grids */
+    MOST_KEYS = (WIDTH - LABEL - 1) / CELL, /* of one grid */
+    HEADING = 10,                         /* lines of a key's word at most */
+};
+
+/* Does standard output go to a terminal with 256 colours that nobody asked to be plain (no-color.org)? */
+static bool has_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM"), *more = getenv("COLORTERM");
+    if ((no && *no) || !isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb")) return false;
+    return strstr(term, "256color") || (more && *more);
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+/* How many bytes the next character takes, with the marks that belong on it, and how many columns. */
+static size_t next_character(const char *word, size_t size, int *columns)
+{
+    size_t end = 0;
+    *columns = 0;
+    for (int bytes; end < size; end += (size_t)bytes) {
+        char one[8];
+        hw_utf8_decode(word + end, size - end, &bytes);
+        snprintf(one, sizeof one, "%.*s", bytes, word + end);
+        int more = hw_cli_width(one);
+        if (end && more) break;
+        *columns += more;
+    }
+    return end;
+}
+
+static void print_label(const char *word, int columns)
+{
+    size_t size = strlen(word), end = 0, cut = 0;
+    int taken = 0, next;
+    while (end < size) { /* cut: where it ends if … must stand behind it */
+        size_t bytes = next_character(word + end, size - end, &next);
+        if (taken + next > columns) break;
+        if (taken + next < columns) cut = end + bytes;
+        end += bytes;
+        taken += next;
+    }
+    char shown[8 * LABEL];
+    snprintf(shown, sizeof shown, "%.*s%s", (int)(end < size ? cut : size), word, end < size ? "…" : "");
+    int width = hw_cli_width(shown);
+    printf("%*s%s ", width < columns ? columns - width : 0, "", shown);
+}
+
+/* The first characters of a word, which are written below each other. */
+typedef struct heading {
+    int count;
+    struct {
+        const char *text;
+        int bytes, columns;
+    } lines[HEADING];
+} heading;
+
+static heading heading_of(const char *word)
+{
+    heading h = {.count = 0};
+    size_t size = strlen(word);
+    for (size_t at = 0, bytes; at < size && h.count < HEADING; at += bytes, h.count++) {
+        bytes = next_character(word + at, size - at, &h.lines[h.count].columns);
+        h.lines[h.count].text = word + at;
+        h.lines[h.count].bytes = (int)bytes;
+    }
+    return h;
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
+
+/* Shades from white to a dark blue of the 256-colour palette, and block characters with the weight from which each is used. */
+static const int palette[] = {231, 195, 153, 117, 75, 33, 27, 21, 19, 17};
+static const struct {
+    double from;
+    const char *cell;
+} blocks[] = {{0.75, "██"}, {0.5, "▓▓"}, {0.25, "▒▒"}, {0.05, "░░"}, {0, "  "}};
+enum { SHADES = sizeof palette / sizeof *palette, BLOCKS = sizeof blocks / sizeof *blocks };
+
+static void print_cell(double weight, bool masked, bool colour)
+{
+    if (masked) {
+        fputs(" ·", stdout);
+    } else if (colour) {
+        int shade = weight >= 1 ? SHADES - 1 : weight > 0 ? (int)(weight * SHADES) : 0;
+        printf("\033[48;5;%dm  \033[0m", palette[shade]);
+    } else {
+        int i = 0;
+        while (i < BLOCKS - 1 && !(weight >= blocks[i].from)) i++;
+        fputs(blocks[i].cell, stdout);
+    }
+}
+
+/* ---- grids ------------------------------------------------------------------------------------------------------- */
+
+/* Some heads side by side, over keys first .. first + keys - 1. */
+typedef struct band {
+    hw_arena *arena;
+    const hw_attention_map *map;
+    const char **query_labels, **key_labels;
+    bool masked, colour;
+    int label; /* columns of the query words */
+    int64_t head, heads, first, keys;
+} band;
+
+/* Key words, written downwards and ending just above the grid. */
+static void print_headings(const band *b)
+{
+    heading *words = hw_arena_alloc(b->arena, (size_t)b->keys * sizeof *words);
+    int most = 0;
+    for (int64_t k = 0; k < b->keys; k++) {
+        words[k] = heading_of(b->key_labels[b->first + k]);
+        if (words[k].count > most) most = words[k].count;
+    }
+    for (int line = 0; line < most; line++) {
+        printf("%*s", b->label + 1, "");
+        for (int64_t i = 0; i < b->heads * b->keys; i++) {
+            const heading *w = &words[i % b->keys];
+            int at = line - (most - w->count), columns = at < 0 ? 0 : w->lines[at].columns;
+            if (i && i % b->keys == 0) printf("%*s", GAP, "");
+            if (at >= 0) printf("%.*s", w->lines[at].bytes, w->lines[at].text);
+            printf("%*s", columns < CELL ? CELL - columns : 0, "");
+        }
+        putchar('\n');
+    }
+}
+
+static void print_band(const band *b)
+{
+    const hw_attention_map *m = b->map;
+    int block = (int)b->keys * CELL + GAP;
+    printf("%*s", b->label + 1, "");
+    for (int64_t h = 0; h < b->heads; h++)
+        printf("%-*s", h + 1 < b->heads ? block : 0, hw_arena_string(b->arena, "head %d", m->head_names[b->head + h]));
+    putchar('\n');
+    print_headings(b);
+    for (int64_t q = 0; q < m->queries; q++) {
+        print_label(b->query_labels[q], b->label);
+        for (int64_t h = 0; h < b->heads; h++) {
+            if (h) printf("%*s", GAP, "");
+            const hw_real *row = m->weights + ((b->head + h) * m->queries + q) * m->keys;
+            for (int64_t k = b->first; k < b->first + b->keys; k++) print_cell((double)row[k], b->masked && k > q, b->colour);
+        }
+        putchar('\n');
+    }
+}
+
+static void print_map(hw_cli *cli, const hw_inspected *pair, const hw_attention_map *map)
+{
+    bool encoder = !strncmp(map->name, "encoder", 7), cross = strstr(map->name, "cross");
+    band b = {.arena = cli->arena, .map = map, .masked = !encoder && !cross, .colour = has_colour()};
+    b.query_labels = encoder ? pair->source_labels : pair->fed_labels;
+    b.key_labels = encoder || cross ? pair->source_labels : pair->fed_labels;
+    for (int64_t q = 0; q < map->queries; q++) {
+        int columns = hw_cli_width(b.query_labels[q]);
+        if (columns > b.label) b.label = columns < LABEL ? columns : LABEL;
+    }
+    printf("\n%s\n", map->name);
+    for (b.first = 0; b.first < map->keys; b.first += MOST_KEYS) {
+        b.keys = map->keys - b.first < MOST_KEYS ? map->keys - b.first : MOST_KEYS;
+        /* A grid's name needs room too. */
+        int64_t block = b.keys * CELL + GAP, side_by_side = (WIDTH - b.label - 1 + GAP) / (block < 9 ? 9 : block);
+        for (b.head = 0; b.head < map->heads; b.head += side_by_side) {
+            b.heads = map->heads - b.head < side_by_side ? map->heads - b.head : side_by_side;
+            print_band(&b);
+        }
+    }
+}
+
+/* ---- the pair ---------------------------------------------------------------------------------------------------- */
+
+static void print_sentence(const char *side, const char *const *labels, int64_t count)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *all = open_memstream(&text, &size);
+    HW_CHECK(all, "no memory for a sentence");
+    for (int64_t i = 0; i < count; i++) fprintf(all, "%s%s", i ? " " : "", labels[i]);
+    fclose(all);
+    int indent = printf("%s  ", side);
+    hw_cli_wrap(stdout, text, indent, indent, WIDTH);
+    putchar('\n');
+    free(text);
+}
+
+static void print_log_probs(hw_cli *cli, const hw_inspected *pair, const hw_examined *x)
+{
+    hw_cli_table *t = hw_cli_table_new(cli->arena, "rllrr");
+    static const char *const headings[] = {"", "fed", "predicts", "log-probability", "probability"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) hw_cli_cell(t, "%s", headings[i]);
+    double sum = 0;
+    for (int64_t row = 0; row < x->rows; row++) {
+        double log_prob = (double)x->log_probs[row];
+        sum += log_prob;
+        hw_cli_cell(t, "%lld", (long long)row);
+        hw_cli_cell(t, "%s", pair->fed_labels[row]);
+        hw_cli_cell(t, "%s", pair->predicted_labels[row]);
+        hw_cli_cell(t, "%.4f", log_prob);
+        hw_cli_cell(t, "%.1f %%", 100 * exp(log_prob));
+    }
+    hw_cli_table_print(t, stdout);
+    printf("log-probability of the whole: %.4f\n", sum);
+}
+
+void hw_inspect_print_pair(hw_cli *cli, const hw_inspected *pair, const hw_examined *x)
+{
+    print_sentence("source", pair->source_labels, pair->source.count + 1);
+    print_sentence("target", pair->predicted_labels, pair->target.count + 1);
+    putchar('\n');
+    print_log_probs(cli, pair, x);
+    printf("\nattention: a row reads from the columns; in the decoder a row is the token fed, which predicts the next\n");
+    if (!has_colour()) {
+        for (int i = BLOCKS - 2; i >= 0; i--) printf("%s from %g %%   ", blocks[i].cell, 100 * blocks[i].from);
+        printf(" · masked\n");
+    }
+    for (int a = 0; a < x->attentions; a++) print_map(cli, pair, &x->attention[a]);
+}
