@@ -151,12 +151,11 @@ START_TEST(no_sentence_is_in_two_places_and_none_has_two_translations)
 END_TEST
 
 /* Is it an entry of the lexicon whose English is none of these words? */
-static bool is_left_out(const char *text)
+static bool is_left_out(const char *row)
 {
-    static const char *const kept[] = {"cat",    "goose", "mat",  "star", "old", "green", "see",
-                                       "admire", "sleep", "fall", "the",  "a",   "some",  "he",
-                                       "she",    "him",   "her",  "them", "on",  "near",  "often"};
-    const char *english = strncmp(text, "      - {", 9) ? NULL : strstr(text, "en: ");
+    static const char *const kept[] = {"cat", "star", "old", "green", "see", "fall", "sleep",
+                                       "the", "he",   "him", "her",   "on",  "often"};
+    const char *english = strncmp(row, "      - {", 9) ? NULL : strstr(row, "en: ");
     if (!english) return false;
     english += 4 + strspn(english + 4, "[\"");
     size_t length = strcspn(english, ",\"");
@@ -165,34 +164,46 @@ static bool is_left_out(const char *text)
     return true;
 }
 
-/* With two or three words a class and no names to tell sentences apart, the same English comes up again and again by
- * all ways that the rules have for it: two of them with different French would be found. */
-START_TEST(a_small_copy_of_the_grammar_is_unambiguous)
+/* The toy's rules with one or two words a class, one name, no held-out pairs, and many more noun phrases than
+ * sentences. The caller frees it. */
+static char *small_grammar(void)
 {
     char *text = scratch_read("data/toy/grammar.yaml", NULL), *rest = text, *small = NULL;
     size_t size;
     ck_assert_ptr_nonnull(text);
     FILE *out = open_memstream(&small, &size);
+    bool pinned = false;
     for (char *row; (row = strsep(&rest, "\n"));) {
-        if (is_left_out(row) || !strncmp(row, "held_out", 8) || !strncmp(row, "distinct", 8)) continue;
+        if (strstr(row, "---- the parts of the pinned")) pinned = true;
+        if (!strncmp(row, "classes:", 8)) pinned = false;
+        if (pinned || is_left_out(row) || !strncmp(row, "held_out", 8) || !strncmp(row, "distinct", 8)) continue;
         if (strstr(row, "syllables: [")) row = "    syllables: [ba]";
         if (strstr(row, "pieces: {")) row = "    pieces: {2: 1}";
-        if (!strncmp(row, "corpus:", 7)) row = "corpus: {pairs: 40000, length: [2, 11]}";
+        if (!strncmp(row, "corpus:", 7)) row = "corpus: {pairs: 5000, length: [2, 9]}";
+        if (!strcmp(row, "  sentence:")) row = "  sentence:\n    - weight: 3000\n      both: np";
         fprintf(out, "%s\n", row);
     }
     fclose(out);
+    free(text);
+    return small;
+}
+
+/* With so few words the same English comes up again and again by all ways that the rules have for it: two of them with
+ * different French (to which of two nouns does a relative clause belong?) are found. */
+START_TEST(a_small_copy_of_the_grammar_is_unambiguous)
+{
     hw_error err;
-    hw_grammar *grammar = hw_grammar_load(scratch_text("small.yaml", small), &err);
+    char *text = small_grammar();
+    hw_grammar *grammar = hw_grammar_load(scratch_text("small.yaml", text), &err);
     ck_assert_msg(grammar != NULL, "%s", err.message);
     hw_grammar_report r;
     const hw_grammar_options options = {-1, -1, -1, -1, false};
     ck_assert_msg(hw_grammar_generate(grammar, &options, scratch_path("small"), &r, NULL, NULL, &err), "%s",
                   err.message);
-    ck_assert_msg(!r.ambiguous, "%lld sentences have two translations: %s", (long long)r.ambiguous, r.ambiguity);
+    ck_assert_msg(!r.ambiguous, "%lld have two translations: %s", (long long)r.ambiguous, r.ambiguity);
     hw_grammar_report_clear(&r);
     hw_grammar_free(grammar);
     free(text);
-    free(small);
 }
 END_TEST
 
@@ -276,7 +287,7 @@ START_TEST(every_word_is_in_the_table_and_every_form_is_used)
     ck_assert_int_eq(row_count("syllable", 0, NULL), 20);
 
     hw_error err;
-    hw_tokenizer *tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){"word", NULL}, &err);
+    hw_tokenizer *tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){.name = "word"}, &err);
     hw_counts *side[2], *both = hw_counts_new(arena);
     for (int s = 0; s < 2; s++) {
         side[s] = hw_counts_new(arena);

@@ -242,7 +242,7 @@ START_TEST(hunspell_knows_every_word)
                         "(packages hunspell and hunspell-fr)\n");
         return;
     }
-    hw_tokenizer *tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){"word", "@@ "}, &err);
+    hw_tokenizer *tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){.name = "word", .joiner = "@@ "}, &err);
     hw_counts *counts = hw_counts_new(arena);
     const char *const files[] = {"data/toy/train.fr", "data/toy/valid.fr", "data/toy/test.fr"};
     for (int i = 0; i < 3; i++) ck_assert(hw_counts_add_file(counts, tokenizer, files[i], &err));
