@@ -22,4 +22,7 @@ json_t *hw_inspect_shapes_json(const hw_inspected *pair);
 /* Log-probabilities a token, and every head's attention as shaded cells, at most 80 columns wide. */
 void hw_inspect_print_pair(hw_cli *cli, const hw_inspected *pair, const hw_examined *x);
 
+/* The word, or as much of it as fits so many columns, ended by …. */
+const char *hw_inspect_fit(hw_arena *arena, const char *word, int columns);
+
 #endif

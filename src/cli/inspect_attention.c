@@ -14,8 +14,10 @@ enum {
     WIDTH = 80,
     LABEL = 10,                           /* columns of a query's word at most */
     CELL = 2,
-    GAP = 2,                              /* between two grids */
+    GAP = 2,                              /* between two grids at least */
+    NAME = 9,                             /* "head 10" and a gap */
     MOST_KEYS = (WIDTH - LABEL - 1) / CELL, /* of one grid */
+    TOKEN = 18,                           /* columns of a token in the list */
     HEADING = 10,                         /* lines of a key's word at most */
 };
 
@@ -45,21 +47,16 @@ static size_t next_character(const char *word, size_t size, int *columns)
     return end;
 }
 
-static void print_label(const char *word, int columns)
+const char *hw_inspect_fit(hw_arena *arena, const char *word, int columns)
 {
     size_t size = strlen(word), end = 0, cut = 0;
-    int taken = 0, next;
-    while (end < size) { /* cut: where it ends if … must stand behind it */
+    for (int taken = 0, next; end < size; taken += next) { /* cut: where it ends if … must stand behind it */
         size_t bytes = next_character(word + end, size - end, &next);
         if (taken + next > columns) break;
-        if (taken + next < columns) cut = end + bytes;
         end += bytes;
-        taken += next;
+        if (taken + next < columns) cut = end;
     }
-    char shown[8 * LABEL];
-    snprintf(shown, sizeof shown, "%.*s%s", (int)(end < size ? cut : size), word, end < size ? "…" : "");
-    int width = hw_cli_width(shown);
-    printf("%*s%s ", width < columns ? columns - width : 0, "", shown);
+    return end == size ? word : hw_arena_string(arena, "%.*s…", (int)cut, word);
 }
 
 /* The first characters of a word, which are written below each other. */
@@ -115,9 +112,15 @@ typedef struct band {
     const hw_attention_map *map;
     const char **query_labels, **key_labels;
     bool masked, colour;
-    int label; /* columns of the query words */
+    int label, gap; /* columns of the query words; between two grids */
     int64_t head, heads, first, keys;
 } band;
+
+static void print_label(const band *b, const char *word)
+{
+    word = hw_inspect_fit(b->arena, word, b->label);
+    printf("%*s%s ", b->label - hw_cli_width(word), "", word);
+}
 
 /* Key words, written downwards and ending just above the grid. */
 static void print_headings(const band *b)
@@ -133,7 +136,7 @@ static void print_headings(const band *b)
         for (int64_t i = 0; i < b->heads * b->keys; i++) {
             const heading *w = &words[i % b->keys];
             int at = line - (most - w->count), columns = at < 0 ? 0 : w->lines[at].columns;
-            if (i && i % b->keys == 0) printf("%*s", GAP, "");
+            if (i && i % b->keys == 0) printf("%*s", b->gap, "");
             if (at >= 0) printf("%.*s", w->lines[at].bytes, w->lines[at].text);
             printf("%*s", columns < CELL ? CELL - columns : 0, "");
         }
@@ -144,16 +147,16 @@ static void print_headings(const band *b)
 static void print_band(const band *b)
 {
     const hw_attention_map *m = b->map;
-    int block = (int)b->keys * CELL + GAP;
+    int block = (int)b->keys * CELL + b->gap;
     printf("%*s", b->label + 1, "");
     for (int64_t h = 0; h < b->heads; h++)
         printf("%-*s", h + 1 < b->heads ? block : 0, hw_arena_string(b->arena, "head %d", m->head_names[b->head + h]));
     putchar('\n');
     print_headings(b);
     for (int64_t q = 0; q < m->queries; q++) {
-        print_label(b->query_labels[q], b->label);
+        print_label(b, b->query_labels[q]);
         for (int64_t h = 0; h < b->heads; h++) {
-            if (h) printf("%*s", GAP, "");
+            if (h) printf("%*s", b->gap, "");
             const hw_real *row = m->weights + ((b->head + h) * m->queries + q) * m->keys;
             for (int64_t k = b->first; k < b->first + b->keys; k++) print_cell((double)row[k], b->masked && k > q, b->colour);
         }
@@ -174,8 +177,8 @@ static void print_map(hw_cli *cli, const hw_inspected *pair, const hw_attention_
     printf("\n%s\n", map->name);
     for (b.first = 0; b.first < map->keys; b.first += MOST_KEYS) {
         b.keys = map->keys - b.first < MOST_KEYS ? map->keys - b.first : MOST_KEYS;
-        /* A grid's name needs room too. */
-        int64_t block = b.keys * CELL + GAP, side_by_side = (WIDTH - b.label - 1 + GAP) / (block < 9 ? 9 : block);
+        b.gap = b.keys * CELL + GAP < NAME ? NAME - (int)b.keys * CELL : GAP;
+        int64_t side_by_side = (WIDTH - b.label - 1 + b.gap) / (b.keys * CELL + b.gap);
         for (b.head = 0; b.head < map->heads; b.head += side_by_side) {
             b.heads = map->heads - b.head < side_by_side ? map->heads - b.head : side_by_side;
             print_band(&b);
@@ -209,8 +212,8 @@ static void print_log_probs(hw_cli *cli, const hw_inspected *pair, const hw_exam
         double log_prob = (double)x->log_probs[row];
         sum += log_prob;
         hw_cli_cell(t, "%lld", (long long)row);
-        hw_cli_cell(t, "%s", pair->fed_labels[row]);
-        hw_cli_cell(t, "%s", pair->predicted_labels[row]);
+        hw_cli_cell(t, "%s", hw_inspect_fit(cli->arena, pair->fed_labels[row], TOKEN));
+        hw_cli_cell(t, "%s", hw_inspect_fit(cli->arena, pair->predicted_labels[row], TOKEN));
         hw_cli_cell(t, "%.4f", log_prob);
         hw_cli_cell(t, "%.1f %%", 100 * exp(log_prob));
     }
@@ -224,7 +227,7 @@ void hw_inspect_print_pair(hw_cli *cli, const hw_inspected *pair, const hw_exami
     print_sentence("target", pair->predicted_labels, pair->target.count + 1);
     putchar('\n');
     print_log_probs(cli, pair, x);
-    printf("\nattention: a row reads from the columns; in the decoder a row is the token fed, which predicts the next\n");
+    printf("\nattention: a row reads from the columns above;\nin the decoder a row is the token fed, which predicts the next\n");
     if (!has_colour()) {
         for (int i = BLOCKS - 2; i >= 0; i--) printf("%s from %g %%   ", blocks[i].cell, 100 * blocks[i].from);
         printf(" · masked\n");

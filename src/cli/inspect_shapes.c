@@ -95,7 +95,7 @@ static int find_parts(const hw_transformer *m, part *parts)
 
 static void print_parameters(hw_cli *cli, const hw_transformer *m)
 {
-    static const char *const headings[] = {"parameters", "self-attention", "cross-attention", "feed-forward", "norms", "total"};
+    static const char *const headings[] = {"parameters", "self-att", "cross-att", "feed-forward", "norms", "total"};
     part *parts = hw_arena_alloc(cli->arena, (size_t)hw_parameters_count(m->parameters) * sizeof *parts);
     int count = find_parts(m, parts);
     char number[32];
@@ -138,9 +138,9 @@ static void print_mask(hw_cli *cli, const hw_inspected *pair)
     int64_t n = pair->target.count + 1 < MASK_TOKENS ? pair->target.count + 1 : MASK_TOKENS;
     hw_cli_table *t = hw_cli_table_new(cli->arena, hw_arena_string(cli->arena, "l%.*s", (int)n, "rrrrrrrr"));
     hw_cli_cell(t, "  fed");
-    for (int64_t k = 0; k < n; k++) hw_cli_cell(t, "%.6s", pair->fed_labels[k]);
+    for (int64_t k = 0; k < n; k++) hw_cli_cell(t, "%s", hw_inspect_fit(cli->arena, pair->fed_labels[k], 6));
     for (int64_t q = 0; q < n; q++) {
-        hw_cli_cell(t, "  %.16s", pair->fed_labels[q]);
+        hw_cli_cell(t, "  %s", hw_inspect_fit(cli->arena, pair->fed_labels[q], 10));
         for (int64_t k = 0; k < n; k++) hw_cli_cell(t, "%s", k > q ? "-1e9" : "0");
     }
     printf("\ncausal mask, added to the scores of masked self-attention before the softmax\n");
@@ -150,9 +150,9 @@ static void print_mask(hw_cli *cli, const hw_inspected *pair)
 void hw_inspect_print_shapes(hw_cli *cli, const hw_inspected *pair, const char *name)
 {
     const hw_transformer_options *o = &pair->bundle->network->options;
-    printf("%s: %lld + %lld layers, width D = %lld, H = %lld heads of width K = %lld, feed-forward F = %lld, V = %lld\n", name,
-           (long long)o->encoder_layers, (long long)o->decoder_layers, (long long)o->width, (long long)o->heads,
-           (long long)(o->width / o->heads), (long long)o->feed_forward, (long long)o->target_vocabulary);
+    printf("%s\n%lld + %lld layers, width D = %lld, H = %lld heads of width K = %lld,\n", name, (long long)o->encoder_layers,
+           (long long)o->decoder_layers, (long long)o->width, (long long)o->heads, (long long)(o->width / o->heads));
+    printf("feed-forward F = %lld, vocabulary V = %lld\n", (long long)o->feed_forward, (long long)o->target_vocabulary);
     for (int i = 0; i < o->removed_count; i++) printf("%s%s", i ? ", " : "removed heads: ", o->removed_heads[i]);
     printf("%s\nencoder, each of %lld layers, T = %lld source tokens\n", o->removed_count ? "\n" : "", (long long)o->encoder_layers,
            (long long)pair->source.count + 1);
