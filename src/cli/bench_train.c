@@ -20,10 +20,9 @@ static const hw_cli_option table[] = {
     BENCH_TEXT_OPTIONS(options),
     {"batch-tokens", 0, "N", HW_CLI_INTEGER, offsetof(options, batch_tokens),
      "tokens a side of a batch at most (4096); the same as --set training.batch_tokens=N", 1, 1e15, NULL},
-    {"shards", 0, "N", HW_CLI_INTEGER, offsetof(options, shards), "the same as --set training.shards=N", 1, 1024,
-     NULL},
+    {"shards", 0, "N", HW_CLI_INTEGER, offsetof(options, shards), "the same as --set training.shards=N", 1, 1024, NULL},
     {"micro-batch-tokens", 0, "N", HW_CLI_INTEGER, offsetof(options, micro_batch_tokens),
-     "the same as --set training.micro_batch_tokens=N (96)", 0, 1e15, NULL},
+     "the same as --set training.micro_batch_tokens=N", 0, 1e15, NULL},
     {"steps", 0, "N", HW_CLI_INTEGER, offsetof(options, steps), "steps that are measured (12 at least, and 3 seconds)",
      1, 1e9, NULL},
 };
