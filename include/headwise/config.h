@@ -51,7 +51,9 @@ enum { HW_NORM_POST, HW_NORM_PRE };                           /* model.norm */
 enum { HW_TIE_ALL, HW_TIE_OUTPUT, HW_TIE_NONE };              /* model.tied_embeddings */
 enum { HW_ADAM, HW_ADAMW };                                   /* training.optimizer */
 enum { HW_SCHEDULE_CONSTANT, HW_SCHEDULE_INVERSE_SQRT, HW_SCHEDULE_NOAM, HW_SCHEDULE_LINEAR, HW_SCHEDULE_COSINE };
-enum { HW_METRIC_EXACT_MATCH, HW_METRIC_BLEU, HW_METRIC_CHRF, HW_METRIC_TOKEN_ACCURACY, HW_METRIC_PERPLEXITY };
+enum {
+    HW_METRIC_EXACT_MATCH, HW_METRIC_BLEU, HW_METRIC_CHRF, HW_METRIC_TOKEN_ACCURACY, HW_METRIC_PERPLEXITY, HW_METRIC_LOSS
+}; /* training.metric */
 
 typedef struct hw_names {
     int count;
@@ -84,9 +86,12 @@ typedef struct hw_config {
         int64_t warmup_steps;
         double label_smoothing, clip_norm;
         double dropout_embedding, dropout_residual, dropout_attention, dropout_feed_forward;
+        const char *init_from;
         int64_t validate_every, validate_sentences;
         int metric;
-        int64_t save_every, log_every;
+        int64_t patience;
+        double ema;
+        int64_t average, average_every, save_every, keep_checkpoints, log_every;
     } training;
     struct {
         int64_t beam, max_length;

@@ -107,6 +107,22 @@ static bool check_training(const hw_config *c, hw_error *err)
     return true;
 }
 
+static bool check_averages(const hw_config *c, hw_error *err)
+{
+    if (c->training.average && c->training.ema > 0)
+        return fail(c, err, "training.average", NULL,
+                    "training.ema is given too; one average is validated and saved, set the other to 0");
+    if (c->training.average && !c->training.average_every && !c->training.validate_every)
+        return fail(c, err, "training.average", NULL,
+                    "training.average_every and training.validate_every are 0; one must say when weights are taken");
+    if (c->training.average_every && !c->training.average)
+        return fail(c, err, "training.average_every", NULL, "training.average is 0, so no weights are averaged");
+    if (c->training.patience && !c->training.validate_every)
+        return fail(c, err, "training.patience", NULL,
+                    "it counts validations, and training.validate_every is 0: there are none");
+    return true;
+}
+
 static bool check_decoding(const hw_config *c, hw_error *err)
 {
     if (c->decoding.n_best > c->decoding.beam)
@@ -149,7 +165,7 @@ bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
 {
     settle_batch(config);
     if (!check_model(config, err) || !check_removed_heads(config, err) || !check_text(config, err) ||
-        !check_training(config, err) || !check_decoding(config, err))
+        !check_training(config, err) || !check_averages(config, err) || !check_decoding(config, err))
         return false;
     if (warnings) add_warnings(config, warnings);
     return true;

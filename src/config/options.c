@@ -92,12 +92,32 @@ const hw_option hw_options[] = {
     NUMBER(training, dropout_residual, "0.1", 0, 0.99, "share of each sublayer's output set to 0"),
     NUMBER(training, dropout_attention, "0.1", 0, 0.99, "share of the attention weights set to 0"),
     NUMBER(training, dropout_feed_forward, "0.1", 0, 0.99, "share of the numbers inside feed-forward layers set to 0"),
-    INTEGER(training, validate_every, "1000", 0, ANY, "steps between validations (0: only at the end)"),
+    TEXT(training, init_from, "",
+         "model directory, or a .safetensors file in one, whose weights and\n"
+         "vocabularies training begins with (\"\": new ones)"),
+    INTEGER(training, validate_every, "1000", 0, ANY,
+            "steps between validations, one more is made at the end (0: never)"),
     INTEGER(training, validate_sentences, "0", 0, ANY,
             "pairs of the validation set that are used, from its start (0: all)"),
-    CHOICE(training, metric, "bleu", HW_METRIC_EXACT_MATCH, "exact_match|bleu|chrf|token_accuracy|perplexity",
+    CHOICE(training, metric, "bleu", HW_METRIC_EXACT_MATCH, "exact_match|bleu|chrf|token_accuracy|perplexity|loss",
            "figure on the validation set by which the best model is chosen"),
+    INTEGER(training, patience, "0", 0, ANY,
+            "validations in a row without a better figure that end the run\n"
+            "(0: any number goes by)"),
+    NUMBER(training, ema, "0", 0, 0.999999,
+           "decay a step of the exponential moving average of the weights, which\n"
+           "is then what is validated and saved (0: the weights themselves are)"),
+    INTEGER(training, average, "0", 0, 1000,
+            "how many of the last weights, taken every training.average_every\n"
+            "steps, are averaged into what is validated and saved; each takes the\n"
+            "room of a model in memory and checkpoint (0: none)"),
+    INTEGER(training, average_every, "0", 0, ANY,
+            "steps between the weights that are averaged (0: as many as between\n"
+            "validations)"),
     INTEGER(training, save_every, "1000", 0, ANY, "steps between checkpoints (0: only at the end)"),
+    INTEGER(training, keep_checkpoints, "0", 0, 1000000,
+            "how many of the last weights, one every training.save_every steps,\n"
+            "are kept as checkpoints/step-N.safetensors"),
     INTEGER(training, log_every, "100", 1, ANY, "steps between lines of the log"),
 
     /* ---- translating ---- */
