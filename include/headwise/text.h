@@ -173,6 +173,8 @@ const hw_corpus_counts *hw_corpus_count(const hw_corpus *corpus);
 hw_ids hw_corpus_source(const hw_corpus *corpus, int64_t pair); /* valid as long as nothing is added */
 hw_ids hw_corpus_target(const hw_corpus *corpus, int64_t pair);
 int64_t hw_corpus_line(const hw_corpus *corpus, int64_t pair); /* its line in the files, from 1 */
+/* A hash of all ids, their cut into sentences, and their lines: whether this is the corpus that something began with. */
+uint64_t hw_corpus_fingerprint(const hw_corpus *corpus);
 /* The counts in words, for logs: "998 of 1000 pairs (dropped: 2 with a blank side), 11300 source tokens (2
  * unknown), ...". Returns text. */
 const char *hw_corpus_describe(const hw_corpus *corpus, char text[512]);

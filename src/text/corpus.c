@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "text/lines.h"
+#include "text/strings.h"
 
 /* The tokens of all sentences of one side, one after another. */
 typedef struct column {
@@ -134,6 +135,29 @@ int64_t hw_corpus_line(const hw_corpus *corpus, int64_t pair)
 {
     check_pair(corpus, pair);
     return corpus->lines[pair];
+}
+
+/* FNV-1a over whole numbers instead of bytes; its upper half is folded into the lower, which multiplying never does. */
+static uint64_t mix(uint64_t state, uint64_t number)
+{
+    state = (state ^ number) * UINT64_C(1099511628211);
+    return state ^ state >> 32;
+}
+
+static uint64_t column_fingerprint(const column *c, int64_t pairs, uint64_t state)
+{
+    for (int64_t i = 0; i < c->count; i++) state = mix(state, (uint64_t)c->ids[i]);
+    for (int64_t i = 0; i < pairs; i++) state = mix(state, (uint64_t)c->ends[i]);
+    return state;
+}
+
+uint64_t hw_corpus_fingerprint(const hw_corpus *corpus)
+{
+    int64_t pairs = corpus->counts.pairs;
+    uint64_t state = column_fingerprint(&corpus->source, pairs, HW_HASH_START);
+    state = column_fingerprint(&corpus->target, pairs, state);
+    for (int64_t i = 0; i < pairs; i++) state = mix(state, (uint64_t)corpus->lines[i]);
+    return state;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
