@@ -55,6 +55,8 @@ bool hw_bundle_save_texts(const hw_bundle *bundle, const char *directory, hw_err
 /* Writes DIRECTORY/model.safetensors, whole or not at all: the network's values, or others laid out as hw_parameters_values are
  * (an average of checkpoints), where values is not NULL. */
 bool hw_bundle_save_model(const hw_transformer *network, const hw_real *values, const char *directory, hw_error *err);
+/* The same into a file of any name. */
+bool hw_bundle_save_weights(const hw_transformer *network, const hw_real *values, const char *path, hw_error *err);
 
 /* Reads values from a safetensors file into the network and packs them. Errors name the file and the tensor. */
 bool hw_bundle_load_model(hw_transformer *network, const char *path, hw_error *err);

@@ -12,10 +12,9 @@ enum { FORMAT = 1 }; /* the latest that is understood */
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-bool hw_bundle_save_model(const hw_transformer *network, const hw_real *values, const char *directory, hw_error *err)
+bool hw_bundle_save_weights(const hw_transformer *network, const hw_real *values, const char *path, hw_error *err)
 {
-    char path[HW_PATH], format[16];
-    if (!hw_bundle_path(path, directory, "model.safetensors", err)) return false;
+    char format[16];
     const hw_parameters *p = network->parameters;
     int count = hw_parameters_count(p);
     hw_arena *arena = hw_arena_new(0);
@@ -31,6 +30,12 @@ bool hw_bundle_save_model(const hw_transformer *network, const hw_real *values, 
     bool ok = hw_safetensors_save(path, tensors, count, &(hw_metadata){FORMAT_KEY, format}, 1, err);
     hw_arena_free(arena);
     return ok;
+}
+
+bool hw_bundle_save_model(const hw_transformer *network, const hw_real *values, const char *directory, hw_error *err)
+{
+    char path[HW_PATH];
+    return hw_bundle_path(path, directory, "model.safetensors", err) && hw_bundle_save_weights(network, values, path, err);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
