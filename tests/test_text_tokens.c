@@ -183,8 +183,8 @@ END_TEST
 static const struct {
     const char *name, *joiner, *message;
 } wrong_tokenizers[] = {
-    {"wrod", NULL, "there is no tokenizer \"wrod\"; did you mean \"word\"? (known: word, char)"},
-    {"japanese", NULL, "there is no tokenizer \"japanese\" (known: word, char)"},
+    {"wrod", NULL, "there is no tokenizer \"wrod\"; did you mean \"word\"? (known: word, char, sentencepiece)"},
+    {"japanese", NULL, "there is no tokenizer \"japanese\" (known: word, char, sentencepiece)"},
     {"char", "@@", "joiner \"@@\" of tokenizer char: this tokenizer has none"},
     {"word", "  ", "joiner \"  \" of tokenizer word: it is only blank"},
     {"word", "@ @", "joiner \"@ @\" of tokenizer word: it has a blank inside"},
