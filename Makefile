@@ -18,13 +18,14 @@ CXX     ?= c++
 AR      ?= ar
 PREFIX  ?= /usr/local
 
-PACKAGES := openblas yaml-0.1 jansson zlib libutf8proc
+PACKAGES := openblas yaml-0.1 jansson zlib libutf8proc sentencepiece
 OUT      := build/$(REAL)$(VARIANT)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Werror=implicit-function-declaration
 OPT      ?= -O3 -g
 CPPFLAGS += -Iinclude -Isrc -D_GNU_SOURCE $(if $(filter double,$(REAL)),-DHW_REAL_DOUBLE) $(shell pkg-config --cflags $(PACKAGES))
 CFLAGS   += -std=c11 $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -pthread -MMD -MP $(EXTRA)
-LDLIBS   += $(shell pkg-config --libs $(PACKAGES)) -lm -pthread
+CXXFLAGS += -std=c++17 $(OPT) -Wall -Wextra -Wshadow -pthread -MMD -MP $(EXTRA)
+LDLIBS   += $(shell pkg-config --libs $(PACKAGES)) -lstdc++ -lm -pthread
 LDFLAGS  += $(EXTRA)
 
 # Check kills a test after so many seconds.
@@ -41,7 +42,7 @@ FLAGS_avx2    := -DHW_PATH=avx2 -DHW_PATH_AVX2 -mavx2 -mfma
 FLAGS_avx512  := -DHW_PATH=avx512 -DHW_PATH_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 
 SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
-OBJECTS := $(SOURCES:src/%.c=$(OUT)/%.o) \
+OBJECTS := $(SOURCES:src/%.c=$(OUT)/%.o) $(patsubst src/%.cc,$(OUT)/%.o,$(wildcard src/*/*.cc)) \
            $(foreach p,$(PATHS),$(KERNEL_SOURCES:src/tensor/kernels/%.c=$(OUT)/kernels_$(p)/%.o))
 TESTS   := $(sort $(wildcard tests/test_*.c))
 TEST_OBJECTS := $(TESTS:tests/%.c=$(OUT)/tests/%.o) $(OUT)/tests/main.o $(patsubst tests/%.c,$(OUT)/tests/%.o,$(wildcard tests/support*.c))
@@ -66,6 +67,11 @@ $(OUT)/libheadwise.a: $(OBJECTS)
 $(OUT)/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# SentencePiece is C++; one file makes it C.
+$(OUT)/%.o: src/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 # Undefined-behaviour checks in every line of these inlined vectors take a compiler minutes; addresses are checked here too.
 define kernel_rule
@@ -133,7 +139,7 @@ Description: small encoder-decoder Transformers: training, translation, study of
 Version: $(shell sed -n 's/.*HW_VERSION "\(.*\)"/\1/p' include/headwise/base.h)
 Requires: $(PACKAGES)
 Cflags: -I$${includedir}$(if $(filter double,$(REAL)), -DHW_REAL_DOUBLE)
-Libs: -L$${libdir} -lheadwise -lm -pthread
+Libs: -L$${libdir} -lheadwise -lstdc++ -lm -pthread
 endef
 
 .PHONY: install uninstall clean

@@ -52,7 +52,7 @@ START_TEST(faults_end_it)
     ck_assert_int_eq(o->status, 2);
     o = RUN("vocab", "--tokenizer", "wrod", a);
     ck_assert_int_eq(o->status, 2);
-    ck_assert_str_eq(o->err, "headwise: there is no tokenizer \"wrod\"; did you mean \"word\"? (known: word, char)\n");
+    ck_assert_str_eq(o->err, "headwise: there is no tokenizer \"wrod\"; did you mean \"word\"? (known: word, char, sentencepiece)\n");
     o = RUN("vocab", a, scratch_path("missing"));
     ck_assert_int_eq(o->status, 1);
     ck_assert_str_eq(o->out, "");

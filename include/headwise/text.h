@@ -63,15 +63,19 @@ void hw_tokens_add(hw_tokens *tokens, const char *text, size_t bytes, int32_t id
  *         a word that the vocabulary lacks is cut into pieces that it has, the longest first, going back where that
  *         leads nowhere.
  *   char  every code point a token; a blank is shown as U+2581, and U+2581 itself is doubled, so that decoding gives
- *         the line. */
+ *         the line.
+ *   sentencepiece  as a model of the library SentencePiece says: the line is normalised and cut into pieces, in which
+ *         a blank is shown as U+2581. The model's own ids are not used. */
 typedef struct hw_tokenizer hw_tokenizer;
 typedef struct hw_tokenizer_options {
     const char *name;   /* of the kind */
     const char *joiner; /* "@@ " or "@@"; NULL or "": none */
+    const char *model;  /* sentencepiece: the path of its .model file; else NULL or "" */
 } hw_tokenizer_options;
 
 /* Errors: an unknown kind (the nearest is named), a joiner where the kind has none, a joiner that is only blank, holds
- * a blank inside, is not UTF-8 or is longer than 15 bytes. The caller frees it. Any number of threads may use one. */
+ * a blank inside, is not UTF-8 or is longer than 15 bytes; a model where the kind has none, none where it needs one, a
+ * file that is no model. The caller frees it. Any number of threads may use one. */
 hw_tokenizer *hw_tokenizer_new(const hw_tokenizer_options *options, hw_error *err);
 void hw_tokenizer_free(hw_tokenizer *t);     /* NULL is fine */
 const char *hw_tokenizer_kind_name(int i);   /* the i-th kind's name; NULL past the last */
@@ -85,11 +89,37 @@ void hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const ch
 /* The text that tokens stand for, in the arena, ended by a 0 byte; *bytes, where not NULL, is its length. `word` puts
  * one blank between words and none after a joiner. */
 char *hw_tokenizer_decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes);
-/* The same for ids; <s> and </s> are left out, an unknown word reads <unk>. */
+/* The same for ids; <s> and </s> are left out, an unknown word reads <unk> (sentencepiece: as its model shows it). */
 char *hw_tokenizer_decode_ids(const hw_tokenizer *t, const hw_vocabulary *v, hw_arena *arena, const int32_t *ids,
                               int64_t count, size_t *bytes);
-/* A line of a file as a reader would write it: cut and joined again ("bo@@ ra@@ ti  dort" -> "borati dort"). */
+/* A line of a file as a reader would write it: `word` cuts and joins again ("bo@@ ra@@ ti  dort" -> "borati dort"); for
+ * the other kinds files hold what readers write. */
 char *hw_tokenizer_detokenize(const hw_tokenizer *t, hw_arena *arena, const char *line, size_t bytes, size_t *length);
+
+/* ---- tokenizers with a model ------------------------------------------------------------------------------------- */
+
+typedef struct hw_subword_options {
+    bool bpe;                  /* else unigram */
+    int64_t size;              /* tokens of the vocabulary at most, special tokens included */
+    double coverage;           /* share of the text's characters that become pieces, above 0, up to 1 */
+    bool byte_fallback;        /* 256 pieces for bytes, of which any other character is made: nothing is unknown */
+    const char *normalization; /* nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf (cf folds case) or identity */
+    int64_t lines;             /* use so many lines at most, evenly over the text; 0: all */
+} hw_subword_options;
+
+/* Trains a SentencePiece model on the lines of all files together, plain or gzip; blank lines and those of more than
+ * 4,192 bytes are passed over. The model is the same on any machine. Errors: files, no text, a size that is too small
+ * for the characters of the text. The caller frees it. */
+hw_tokenizer *hw_tokenizer_train(const hw_subword_options *options, int count, const char *const *paths, hw_error *err);
+bool hw_tokenizer_has_model(const hw_tokenizer *t);
+/* Writes the model, whole or not at all. Only where it has one. */
+bool hw_tokenizer_save(const hw_tokenizer *t, const char *path, hw_error *err);
+/* The vocabulary that its model brings, in the arena: every piece that can stand in a line, in the model's order, after
+ * the special tokens. NULL where it has no model. */
+hw_vocabulary *hw_tokenizer_vocabulary(const hw_tokenizer *t, hw_arena *arena);
+/* Fails where v does not hold just the pieces of the model; the two names are for the message. */
+bool hw_tokenizer_fits(const hw_tokenizer *t, const hw_vocabulary *v, const char *model, const char *vocabulary,
+                       hw_error *err);
 
 /* ---- building a vocabulary --------------------------------------------------------------------------------------- */
 

@@ -30,10 +30,10 @@ static void encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *li
     }
 }
 
-static size_t decode(const hw_tokenizer *t, const hw_token *tokens, int64_t count, char *out)
+static char *decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)
 {
     (void)t;
-    char *to = out;
+    char *out = hw_tokens_room(arena, tokens, count), *to = out;
     for (int64_t i = 0; i < count; i++) {
         const char *text = tokens[i].text;
         size_t size = tokens[i].bytes;
@@ -44,7 +44,9 @@ static size_t decode(const hw_tokenizer *t, const hw_token *tokens, int64_t coun
         memcpy(to, text, size);
         to += size;
     }
-    return (size_t)(to - out);
+    *to = 0;
+    *bytes = (size_t)(to - out);
+    return out;
 }
 
-const hw_tokenizer_kind hw_tokenizer_char = {.name = "char", .joins = false, .encode = encode, .decode = decode};
+const hw_tokenizer_kind hw_tokenizer_char = {.name = "char", .encode = encode, .decode = decode};

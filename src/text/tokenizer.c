@@ -1,16 +1,17 @@
 /* The table of tokenizers, and what all of them share.
  *
  * A kind is one row of the table: it cuts a line into tokens and puts tokens together again. Ids come from the
- * vocabulary, so a kind whose pieces a model of its own finds (SentencePiece) needs nothing else here. */
+ * vocabulary, also where a model of its own finds the pieces (SentencePiece). */
 #include "text/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/lines.h"
+#include "text/sentencepiece.h"
 #include "text/strings.h"
 
-static const hw_tokenizer_kind *const kinds[] = {&hw_tokenizer_word, &hw_tokenizer_char};
+static const hw_tokenizer_kind *const kinds[] = {&hw_tokenizer_word, &hw_tokenizer_char, &hw_tokenizer_sentencepiece};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const char *hw_tokenizer_kind_name(int i) { return i >= 0 && i < KINDS ? kinds[i]->name : NULL; }
@@ -58,18 +59,37 @@ static bool set_joiner(hw_tokenizer *t, const char *joiner, hw_error *err)
     return true;
 }
 
+/* The model of a kind that needs one. */
+static bool set_model(hw_tokenizer *t, const char *path, hw_error *err)
+{
+    bool given = path && *path;
+    if (given && !t->kind->models) return hw_fail(err, "%s: tokenizer %s has no model", path, t->kind->name);
+    if (!given && t->kind->models)
+        return hw_fail(err, "tokenizer %s needs a model, a file such as shared.model", t->kind->name);
+    if (given) t->model = hw_sentencepiece_load(path, err);
+    return !given || t->model;
+}
+
 hw_tokenizer *hw_tokenizer_new(const hw_tokenizer_options *options, hw_error *err)
 {
     hw_tokenizer made = {.kind = find_kind(options->name, err)};
     if (!made.kind) return NULL;
     if (options->joiner && *options->joiner && !set_joiner(&made, options->joiner, err)) return NULL;
+    if (!set_model(&made, options->model, err)) return NULL;
     hw_tokenizer *t = malloc(sizeof *t);
     HW_CHECK(t, "out of memory");
     *t = made;
     return t;
 }
 
-void hw_tokenizer_free(hw_tokenizer *t) { free(t); }
+void hw_tokenizer_free(hw_tokenizer *t)
+{
+    if (!t) return;
+    hw_sentencepiece_free(t->model);
+    free(t);
+}
+
+bool hw_tokenizer_has_model(const hw_tokenizer *t) { return t->model; }
 
 hw_tokens hw_tokens_new(hw_arena *arena) { return (hw_tokens){.arena = arena}; }
 
@@ -86,13 +106,17 @@ void hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const ch
     t->kind->encode(t, v, line, bytes, tokens);
 }
 
-char *hw_tokenizer_decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)
+char *hw_tokens_room(hw_arena *arena, const hw_token *tokens, int64_t count)
 {
     size_t room = (size_t)count + 1;
     for (int64_t i = 0; i < count; i++) room += tokens[i].bytes;
-    char *text = hw_arena_alloc(arena, room);
-    size_t size = t->kind->decode(t, tokens, count, text);
-    text[size] = 0;
+    return hw_arena_alloc(arena, room);
+}
+
+char *hw_tokenizer_decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)
+{
+    size_t size;
+    char *text = t->kind->decode(t, arena, tokens, count, &size);
     if (bytes) *bytes = size;
     return text;
 }
@@ -112,6 +136,10 @@ char *hw_tokenizer_decode_ids(const hw_tokenizer *t, const hw_vocabulary *v, hw_
 
 char *hw_tokenizer_detokenize(const hw_tokenizer *t, hw_arena *arena, const char *line, size_t bytes, size_t *length)
 {
+    if (!t->kind->joins) {
+        if (length) *length = bytes;
+        return memcpy(hw_arena_calloc(arena, 1, bytes + 1), line, bytes);
+    }
     hw_tokens tokens = hw_tokens_new(arena);
     hw_tokenizer_encode(t, NULL, line, bytes, &tokens);
     return hw_tokenizer_decode(t, arena, tokens.items, tokens.count, length);

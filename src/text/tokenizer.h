@@ -8,20 +8,24 @@ enum { HW_MARK = 15 };
 
 typedef struct hw_tokenizer_kind {
     const char *name;
-    bool joins; /* takes a joiner */
+    bool joins;  /* takes a joiner, and files hold text that was cut already */
+    bool models; /* needs a model of its own, see sentencepiece.h */
     /* Adds the tokens of the line; v may be NULL, see hw_tokenizer_encode. */
     void (*encode)(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens);
-    /* Writes the text of the tokens to out, which has room for all their bytes and one more a token; returns its
-     * length. */
-    size_t (*decode)(const hw_tokenizer *t, const hw_token *tokens, int64_t count, char *out);
+    /* The text of the tokens in the arena, ended by a 0 byte beyond *bytes. */
+    char *(*decode)(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes);
 } hw_tokenizer_kind;
 
-extern const hw_tokenizer_kind hw_tokenizer_word, hw_tokenizer_char;
+extern const hw_tokenizer_kind hw_tokenizer_word, hw_tokenizer_char, hw_tokenizer_sentencepiece;
 
 struct hw_tokenizer {
     const hw_tokenizer_kind *kind;
-    size_t mark_bytes;      /* 0: no joiner */
-    char mark[HW_MARK + 1]; /* the joiner without the blank after it: "@@" */
+    size_t mark_bytes;             /* 0: no joiner */
+    char mark[HW_MARK + 1];        /* the joiner without the blank after it: "@@" */
+    struct hw_sentencepiece *model; /* or NULL */
 };
+
+/* Room for the text of all tokens, one byte more for each, and the 0 byte. */
+char *hw_tokens_room(hw_arena *arena, const hw_token *tokens, int64_t count);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "text/lines.h"
 #include "text/strings.h"
+#include "text/vocabulary.h"
 
 static const char *const specials[HW_SPECIALS] = {[HW_UNKNOWN] = "<unk>", [HW_BEGIN] = "<s>", [HW_END] = "</s>"};
 
@@ -25,14 +26,20 @@ static hw_vocabulary *new_vocabulary(hw_arena *arena)
     return v;
 }
 
-/* False where it is there already. */
-static bool add_token(hw_vocabulary *v, const char *token, size_t bytes)
+bool hw_vocabulary_add(hw_vocabulary *v, const char *token, size_t bytes)
 {
     int64_t count = v->tokens.count;
     HW_CHECK(count < INT32_MAX, "a vocabulary of more than 2^31 tokens");
     if (bytes > v->longest) v->longest = bytes;
     hw_strings_add(&v->tokens, token, bytes);
     return v->tokens.count > count;
+}
+
+hw_vocabulary *hw_vocabulary_begin(hw_arena *arena)
+{
+    hw_vocabulary *v = new_vocabulary(arena);
+    for (int i = 0; i < HW_SPECIALS; i++) hw_vocabulary_add(v, specials[i], strlen(specials[i]));
+    return v;
 }
 
 int32_t hw_vocabulary_size(const hw_vocabulary *v) { return (int32_t)v->tokens.count; }
@@ -84,7 +91,7 @@ static bool take_line(hw_vocabulary *v, const char *path, const char *line, size
     if (before >= 0)
         return hw_fail(err, "%s:%" PRId64 ": %s stands in line %" PRId64 " already; a vocabulary has each token once",
                        path, number, hw_quote(quoted, line, bytes), before + 1);
-    return add_token(v, line, bytes);
+    return hw_vocabulary_add(v, line, bytes);
 }
 
 static bool take_lines(hw_vocabulary *v, const char *path, const char *text, size_t size, hw_error *err)
@@ -186,8 +193,7 @@ static int by_count_then_bytes(const void *left, const void *right)
 
 hw_vocabulary *hw_vocabulary_build(hw_arena *arena, const hw_counts *counts, const hw_vocabulary_options *options)
 {
-    hw_vocabulary *v = new_vocabulary(arena);
-    for (int i = 0; i < HW_SPECIALS; i++) add_token(v, specials[i], strlen(specials[i]));
+    hw_vocabulary *v = hw_vocabulary_begin(arena);
     const hw_strings *tokens = &counts->tokens;
     const hw_string **order = malloc(((size_t)tokens->count + 1) * sizeof *order);
     HW_CHECK(order, "out of memory");
@@ -197,7 +203,7 @@ hw_vocabulary *hw_vocabulary_build(hw_arena *arena, const hw_counts *counts, con
     qsort(order, (size_t)kept, sizeof *order, by_count_then_bytes);
     for (int64_t i = 0; i < kept; i++) {
         if (options->max_size && v->tokens.count >= options->max_size) break;
-        add_token(v, order[i]->text, order[i]->bytes); /* a word spelled like a special token is there */
+        hw_vocabulary_add(v, order[i]->text, order[i]->bytes); /* a word spelled like a special token is there */
     }
     free(order);
     return v;

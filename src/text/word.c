@@ -78,9 +78,9 @@ static bool ends_in_mark(const hw_tokenizer *t, const hw_token *token)
            !memcmp(token->text + token->bytes - t->mark_bytes, t->mark, t->mark_bytes);
 }
 
-static size_t decode(const hw_tokenizer *t, const hw_token *tokens, int64_t count, char *out)
+static char *decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)
 {
-    char *to = out;
+    char *out = hw_tokens_room(arena, tokens, count), *to = out;
     bool joined = true; /* to what stands before */
     for (int64_t i = 0; i < count; i++) {
         if (!joined) *to++ = ' ';
@@ -89,7 +89,9 @@ static size_t decode(const hw_tokenizer *t, const hw_token *tokens, int64_t coun
         memcpy(to, tokens[i].text, size);
         to += size;
     }
-    return (size_t)(to - out);
+    *to = 0;
+    *bytes = (size_t)(to - out);
+    return out;
 }
 
 const hw_tokenizer_kind hw_tokenizer_word = {.name = "word", .joins = true, .encode = encode, .decode = decode};
