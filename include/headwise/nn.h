@@ -63,6 +63,8 @@ typedef struct hw_recorded {
     hw_tensor *weights;        /* as hw_attention gives them; NULL where not asked for */
     hw_tensor *heads;          /* [Nq, H K]: every head's output before gate and output projection */
     hw_tensor *gates;          /* [Nq, H]; its gradient is dL/dxi a query row; NULL where not asked for */
+    const hw_tensor *values;   /* a row a key: head h's value is columns value_column + h K .. + K - 1 */
+    int64_t value_column;
 } hw_recorded;
 
 typedef struct hw_recorder {

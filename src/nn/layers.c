@@ -58,7 +58,7 @@ static hw_tensor *attend(const hw_pass *pass, const hw_attention_layer *a, hw_te
     hw_tensor *heads = hw_attention(pass->tape, query, key, value, o, recorder && recorder->weights ? &weights : NULL);
     hw_tensor *xi = gates(pass, a, s, hw_tensor_rows(heads));
     if (recorder)
-        recorder->entries[a->index] = (hw_recorded){a->name, o->queries, o->keys, weights, heads, xi};
+        recorder->entries[a->index] = (hw_recorded){a->name, o->queries, o->keys, weights, heads, xi, value, o->value_column};
     if (xi) heads = hw_gate(pass->tape, heads, xi, s ? s->otherwise : NULL);
     return hw_linear(pass->tape, heads, a->output_weight, a->output_bias, HW_IDENTITY, none());
 }
