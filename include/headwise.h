@@ -12,6 +12,7 @@
 #include <headwise/bundle.h>
 #include <headwise/decode.h>
 #include <headwise/metrics.h>
+#include <headwise/heads.h>
 #include <headwise/train.h>
 
 #endif

@@ -1,0 +1,125 @@
+/* The study of roles: the network over the selection set and the test set, three untrained copies of it over the test set, and the
+ * judgement; and its results in JSON. */
+#include <math.h>
+#include <string.h>
+
+#include "role.h"
+
+/* A study while it runs: how far it is, and what all its networks share. */
+typedef struct study {
+    const hw_bundle *bundle;
+    const hw_role_test *tests;
+    int count, heads[HW_ATTENTION_KINDS];
+    hw_progress_function progress;
+    void *context;
+    int64_t done;
+    double begun;
+    hw_arena *arena;
+} study;
+
+static void report(study *s, const char *detail)
+{
+    hw_progress p = {.what = "roles", .done = s->done++, .total = HW_ROLE_CONTROLS + 3, .seconds = hw_seconds() - s->begun, .detail = detail};
+    if (s->progress) s->progress(&p, s->context);
+}
+
+static hw_evidence *evidence_of(study *s, const hw_transformer *network, const hw_study_set *set, const int32_t *offsets, bool norms)
+{
+    hw_evidence *e = hw_evidence_new(s->tests, s->count, set, s->heads, offsets, s->arena);
+    hw_runner *runner = hw_runner_new(network);
+    hw_evidence_collect(e, runner, network, norms);
+    hw_runner_free(runner);
+    return e;
+}
+
+static hw_evidence *control_evidence(study *s, const hw_study_set *set, const int32_t *offsets, int copy, hw_error *err)
+{
+    hw_bundle *untrained = hw_bundle_untrained(s->bundle, (uint64_t)s->bundle->config->training.seed + 1 + (uint64_t)copy, err);
+    if (!untrained) return NULL;
+    hw_evidence *e = evidence_of(s, untrained->network, set, offsets, false);
+    hw_bundle_free(untrained);
+    return e;
+}
+
+hw_bundle *hw_bundle_untrained(const hw_bundle *bundle, uint64_t seed, hw_error *err)
+{
+    hw_bundle *b = hw_bundle_new(bundle->config, bundle->source_vocabulary, bundle->target_vocabulary, false, err);
+    if (!b) return NULL;
+    hw_parameters_initialise(b->network->parameters, seed);
+    hw_parameters_pack(b->network->parameters);
+    return b;
+}
+
+hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection, const hw_study_set *test,
+                         const hw_roles_options *options, hw_progress_function progress, void *context, hw_arena *arena, hw_error *err)
+{
+    study s = {.bundle = bundle, .progress = progress, .context = context, .begun = hw_seconds(), .arena = arena};
+    int count;
+    const hw_head *heads = hw_heads_of(bundle->network, arena, &count);
+    for (int h = 0; h < count; h++) s.heads[heads[h].kind]++;
+    hw_role_test *tests;
+    s.count = hw_role_tests(selection, test, arena, &tests);
+    s.tests = tests;
+    report(&s, "selection set");
+    const hw_evidence *chosen = evidence_of(&s, bundle->network, selection, NULL, false);
+    report(&s, "test set");
+    const hw_evidence *found = evidence_of(&s, bundle->network, test, chosen->offset, true);
+    hw_evidence *controls[HW_ROLE_CONTROLS];
+    for (int c = 0; c < HW_ROLE_CONTROLS; c++) {
+        report(&s, "untrained copies");
+        if (!(controls[c] = control_evidence(&s, test, chosen->offset, c, err))) return NULL;
+    }
+    report(&s, "intervals");
+    return hw_roles_judge(heads, count, chosen, found, controls, HW_ROLE_CONTROLS, options, arena);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
+/* Line numbers in the files, from 1. */
+static json_t *lines_json(const int64_t pairs[HW_ROLE_EXAMPLES], const hw_study_set *set)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < HW_ROLE_EXAMPLES && pairs[i] >= 0; i++) json_array_append_new(list, json_integer(set->pairs[pairs[i]].line + 1));
+    return list;
+}
+
+static json_t *result_json(const hw_role_result *r, const hw_study_set *set)
+{
+    const hw_place *place = hw_place_at(r->test->place);
+    json_t *o = json_object();
+    json_object_set_new(o, "role", json_string(r->test->role->name));
+    json_object_set_new(o, "subset", json_string(r->test->pieces ? "pieces" : "all"));
+    if (place->step) json_object_set_new(o, "step", json_string(place->step));
+    json_object_set_new(o, "score", number(r->score));
+    json_object_set_new(o, "baseline", number(r->baseline));
+    json_object_set_new(o, "low", number(r->low));
+    json_object_set_new(o, "high", number(r->high));
+    json_object_set_new(o, "p", number(r->p));
+    json_object_set_new(o, "p_raw", number(r->p_raw));
+    json_object_set_new(o, "control", number(r->control));
+    json_object_set_new(o, "selection_score", number(r->selection));
+    json_object_set_new(o, "cases", number(r->cases));
+    json_object_set_new(o, "sentences", json_integer(r->sentences));
+    if (r->offset != INT32_MIN) json_object_set_new(o, "offset", json_integer(r->offset));
+    if (r->test->role->mass) json_object_set_new(o, "norm_ratio", number(r->norm_ratio));
+    json_object_set_new(o, "found", json_boolean(r->found));
+    if (!r->found) return o;
+    json_object_set_new(o, "tier", json_string(r->tier));
+    json_object_set_new(o, "strongest", lines_json(r->strongest, set));
+    json_object_set_new(o, "failing", lines_json(r->failing, set));
+    return o;
+}
+
+json_t *hw_roles_json(const hw_roles *roles, const hw_study_set *test)
+{
+    json_t *heads = json_array();
+    for (int h = 0; h < roles->heads; h++) {
+        json_t *results = json_array();
+        for (int i = 0; i < roles->head[h].count; i++) json_array_append_new(results, result_json(&roles->head[h].results[i], test));
+        json_array_append_new(heads, json_pack("{s:s, s:o}", "name", roles->head[h].name, "roles", results));
+    }
+    return json_pack("{s:I, s:I, s:i, s:o, s:o}", "sentences", (json_int_t)test->count, "lines", (json_int_t)test->lines, "tests",
+                     roles->tests, "table", hw_role_table_json(), "heads", heads);
+}

@@ -1,0 +1,249 @@
+/* The data of a study: pairs of sentences cut into words and tokens, with the gold that stands beside them, whole or as a stream.
+ *
+ * Gold speaks of words, which are what blanks separate; attention is between tokens. So every token is given to a word: each word is
+ * cut by itself, and what stands between (the blanks of `char`) goes to the word behind it. */
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include <headwise/heads.h>
+
+/* ---- one line ---------------------------------------------------------------------------------------------------- */
+
+static bool is_punctuation(const char *text, size_t bytes)
+{
+    int step;
+    for (size_t at = 0; at < bytes; at += (size_t)step) {
+        int32_t codepoint = hw_utf8_decode(text + at, bytes - at, &step);
+        utf8proc_category_t category = codepoint < 0 ? UTF8PROC_CATEGORY_CN : utf8proc_category(codepoint);
+        if (category < UTF8PROC_CATEGORY_PC || category > UTF8PROC_CATEGORY_SO) return false;
+    }
+    return bytes;
+}
+
+static int32_t rank_of(int32_t id) { return id == HW_UNKNOWN ? INT32_MAX : id; }
+
+static int32_t rarest(const hw_token *tokens, int64_t count)
+{
+    int32_t rank = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (rank_of(tokens[i].id) > rank) rank = rank_of(tokens[i].id);
+    return rank;
+}
+
+static bool ends_in(const char *text, size_t bytes, const char *mark)
+{
+    size_t size = strcspn(mark, " \t");
+    return size && bytes >= size && !memcmp(text + bytes - size, mark, size);
+}
+
+static bool same_tokens(const hw_token *a, const hw_token *b, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (a[i].id != b[i].id || a[i].bytes != b[i].bytes || memcmp(a[i].text, b[i].text, a[i].bytes)) return false;
+    return true;
+}
+
+/* Where the tokens of the word stand in the line's from `at` on; at the end where they do not. */
+static int64_t find_run(const hw_tokens *all, int64_t at, const hw_tokens *word)
+{
+    while (at + word->count <= all->count && !same_tokens(all->items + at, word->items, word->count)) at++;
+    return at + word->count <= all->count ? at : all->count - word->count;
+}
+
+static void split_words(const hw_side *side, const char *mark, const char *line, size_t bytes, const hw_tokens *all,
+                        hw_arena *arena, hw_sentence *out)
+{
+    hw_study_word *words = hw_arena_alloc(arena, (bytes / 2 + 1) * sizeof *words);
+    hw_tokens one = hw_tokens_new(arena);
+    int64_t at = 0;
+    for (size_t from = 0, size; from < bytes; from += size) {
+        from += strspn(line + from, " \t");
+        size = strcspn(line + from, " \t");
+        if (from >= bytes || !size) break;
+        hw_tokenizer_encode(side->tokenizer, side->vocabulary, line + from, size, &one);
+        int64_t end = find_run(all, at, &one) + one.count;
+        if (end < at) end = at;
+        words[out->count++] = (hw_study_word){.text = line + from, .bytes = size, .first = (int32_t)at, .count = (int32_t)(end - at),
+                                              .rank = rarest(all->items + at, end - at),
+                                              .punctuation = is_punctuation(line + from, size),
+                                              .goes_on = ends_in(line + from, size, mark)};
+        at = end;
+    }
+    if (out->count) words[out->count - 1].count += (int32_t)(all->count - at); /* blanks at the end of the line */
+    out->words = words;
+}
+
+/* Every token as a word of its own. */
+static void split_tokens(const hw_sentence *by_words, const hw_tokens *all, const char *mark, hw_arena *arena, hw_sentence *out)
+{
+    hw_study_word *units = hw_arena_alloc(arena, ((size_t)all->count + 1) * sizeof *units);
+    for (int32_t w = 0; w < by_words->count; w++) {
+        const hw_study_word *word = &by_words->words[w];
+        for (int32_t t = word->first; t < word->first + word->count; t++) {
+            const hw_token *token = &all->items[t];
+            bool inside = t + 1 < word->first + word->count;
+            units[t] = (hw_study_word){.text = token->text, .bytes = token->bytes, .first = t, .count = 1,
+                                       .rank = rank_of(token->id), .punctuation = is_punctuation(token->text, token->bytes),
+                                       .goes_on = inside || ends_in(token->text, token->bytes, mark)};
+        }
+    }
+    out->count = (int32_t)all->count;
+    out->words = units;
+}
+
+void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena, hw_sentence *words,
+                       hw_sentence *tokens)
+{
+    hw_side reads = side == HW_SOURCE ? hw_bundle_source(bundle) : hw_bundle_target(bundle);
+    hw_tokens all = hw_tokens_new(arena);
+    hw_tokenizer_encode(reads.tokenizer, reads.vocabulary, line, bytes, &all);
+    *words = *tokens = (hw_sentence){.ids = hw_token_ids(&all, arena)};
+    split_words(&reads, bundle->config->text.joiner, line, bytes, &all, arena, words);
+    if (!words->count) words->ids = tokens->ids = (hw_ids){0};
+    bool alike = words->count == all.count;
+    for (int32_t w = 0; alike && w < words->count; w++) alike = words->words[w].count == 1;
+    if (alike || !words->count) *tokens = *words;
+    else split_tokens(words, &all, bundle->config->text.joiner, arena, tokens);
+}
+
+static void add_pair(const hw_bundle *bundle, const char *const line[2], const size_t bytes[2], int64_t number, hw_arena *arena,
+                     hw_study_pair *pairs, int64_t *count)
+{
+    hw_study_pair *p = &pairs[*count];
+    for (int s = 0; s < 2; s++) hw_sentence_split(bundle, s, line[s], bytes[s], arena, &p->words[s], &p->tokens[s]);
+    p->line = number;
+    *count += p->words[HW_SOURCE].count && p->words[HW_TARGET].count;
+}
+
+/* ---- a set with its gold ----------------------------------------------------------------------------------------- */
+
+static const char *suffix_of(const hw_bundle *bundle, int side)
+{
+    return side == HW_SOURCE ? bundle->config->data.source : bundle->config->data.target;
+}
+
+static bool load_tree(hw_arena *arena, const hw_bundle *bundle, hw_study_set *set, int side, const hw_lines *lines, hw_error *err)
+{
+    char path[HW_PATH];
+    const char *suffix = hw_arena_string(arena, "%s.conllu", suffix_of(bundle, side));
+    if (!hw_corpus_path(path, set->directory, set->prefix, suffix, NULL)) return true;
+    hw_conllu *tree = hw_conllu_load(arena, path, err);
+    set->trees[side] = tree;
+    return tree && hw_conllu_fit(tree, lines, err);
+}
+
+static bool load_links(hw_arena *arena, hw_study_set *set, hw_lines *const lines[2], hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_corpus_path(path, set->directory, set->prefix, "align", NULL)) return true;
+    hw_alignments *links = hw_alignments_load(arena, path, err);
+    set->links = links;
+    return links && hw_alignments_fit(links, lines[HW_SOURCE], lines[HW_TARGET], err);
+}
+
+bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *directory, const char *prefix, hw_study_set *set,
+                       hw_error *err)
+{
+    *set = (hw_study_set){.directory = directory, .prefix = prefix};
+    hw_lines *lines[2];
+    char path[HW_PATH];
+    for (int s = 0; s < 2; s++)
+        if (!hw_corpus_path(path, directory, prefix, suffix_of(bundle, s), err) || !(lines[s] = hw_lines_load(arena, path, err)))
+            return false;
+    if (!hw_lines_parallel(lines[HW_SOURCE], lines[HW_TARGET], err)) return false;
+    set->lines = lines[HW_SOURCE]->count;
+    hw_study_pair *pairs = hw_arena_alloc(arena, ((size_t)set->lines + 1) * sizeof *pairs);
+    for (int64_t i = 0; i < set->lines; i++) {
+        size_t bytes[2];
+        const char *text[2];
+        for (int s = 0; s < 2; s++) text[s] = hw_lines_get(lines[s], i, &bytes[s]);
+        add_pair(bundle, text, bytes, i, arena, pairs, &set->count);
+    }
+    set->pairs = pairs;
+    if (!set->count) return hw_fail(err, "%s: there is no pair of sentences in it to study", lines[HW_SOURCE]->path);
+    return load_tree(arena, bundle, set, HW_SOURCE, lines[HW_SOURCE], err) &&
+           load_tree(arena, bundle, set, HW_TARGET, lines[HW_TARGET], err) && load_links(arena, set, lines, err);
+}
+
+void hw_study_visit(const hw_study_set *set, hw_runner *runner, const hw_visit_options *options,
+                    void (*visit)(int i, const hw_visit *visit, void *argument), void *argument)
+{
+    hw_arena *arena = hw_arena_new(0);
+    hw_ids *ids[2];
+    for (int s = 0; s < 2; s++) {
+        ids[s] = hw_arena_alloc(arena, (size_t)set->count * sizeof *ids[s]);
+        for (int64_t i = 0; i < set->count; i++) ids[s][i] = set->pairs[i].words[s].ids;
+    }
+    hw_visit_pairs(runner, set->count, ids[HW_SOURCE], ids[HW_TARGET], options, visit, argument);
+    hw_arena_free(arena);
+}
+
+/* ---- a stream ---------------------------------------------------------------------------------------------------- */
+
+struct hw_study_stream {
+    const hw_bundle *bundle;
+    const char *directory, *prefix;
+    hw_reader *reader[2];
+    char path[2][HW_PATH];
+    int64_t lines;
+};
+
+hw_study_stream *hw_study_stream_open(const hw_bundle *bundle, const char *directory, const char *prefix, hw_error *err)
+{
+    hw_study_stream *s = calloc(1, sizeof *s);
+    HW_CHECK(s, "no memory for a stream");
+    *s = (hw_study_stream){.bundle = bundle, .directory = directory, .prefix = prefix};
+    for (int i = 0; i < 2; i++)
+        if (!hw_corpus_path(s->path[i], directory, prefix, suffix_of(bundle, i), err) ||
+            !(s->reader[i] = hw_reader_open(s->path[i], err))) {
+            hw_study_stream_close(s);
+            return NULL;
+        }
+    return s;
+}
+
+void hw_study_stream_close(hw_study_stream *s)
+{
+    if (!s) return;
+    for (int i = 0; i < 2; i++)
+        if (s->reader[i]) hw_reader_close(s->reader[i]);
+    free(s);
+}
+
+/* The next line of each side into the arena, as hw_reader_line. */
+static int next_lines(hw_study_stream *s, hw_arena *arena, const char *text[2], size_t bytes[2], hw_error *err)
+{
+    int got[2];
+    for (int i = 0; i < 2; i++) {
+        char *line;
+        got[i] = hw_reader_line(s->reader[i], &line, &bytes[i], err);
+        if (got[i] < 0) return -1;
+        if (!got[i]) continue;
+        int64_t wrong = hw_utf8_invalid(line, bytes[i]);
+        if (wrong >= 0) {
+            hw_fail(err, "%s:%lld: byte %lld is not valid UTF-8; headwise reads UTF-8 only", s->path[i],
+                    (long long)hw_reader_number(s->reader[i]), (long long)wrong + 1);
+            return -1;
+        }
+        text[i] = hw_arena_copy(arena, line, bytes[i] + 1);
+    }
+    if (got[0] == got[1]) return got[0];
+    hw_fail(err, "%s ends after line %lld, but %s goes on; the two must have a line for each pair", s->path[got[0] ? 1 : 0],
+            (long long)s->lines, s->path[got[0] ? 0 : 1]);
+    return -1;
+}
+
+int hw_study_stream_next(hw_study_stream *s, hw_arena *arena, int64_t most, hw_study_set *set, hw_error *err)
+{
+    *set = (hw_study_set){.directory = s->directory, .prefix = s->prefix};
+    hw_study_pair *pairs = hw_arena_alloc(arena, (size_t)most * sizeof *pairs);
+    const char *text[2] = {"", ""};
+    size_t bytes[2];
+    int got = 1;
+    while (set->count < most && (got = next_lines(s, arena, text, bytes, err)) == 1)
+        add_pair(s->bundle, text, bytes, s->lines++, arena, pairs, &set->count);
+    set->pairs = pairs;
+    set->lines = s->lines;
+    return got < 0 ? -1 : set->count > 0;
+}
