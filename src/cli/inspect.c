@@ -79,6 +79,11 @@ static hw_inspected make_pair(hw_cli *cli, const hw_bundle *bundle, const option
     return pair;
 }
 
+hw_inspected hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target)
+{
+    return make_pair(cli, bundle, &(options){.source = source, .target = target}, true);
+}
+
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
 static json_t *side_json(const char *const *labels, int64_t count, const hw_ids *ids, bool target)

@@ -15,6 +15,9 @@ typedef struct hw_inspected {
     const char **source_labels, **fed_labels, **predicted_labels;
 } hw_inspected;
 
+/* The pair of these lines; target NULL: the model translates. */
+hw_inspected hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target);
+
 /* The shapes of everything between ids and logits, the causal mask, and how many parameters each part has. */
 void hw_inspect_print_shapes(hw_cli *cli, const hw_inspected *pair, const char *name);
 json_t *hw_inspect_shapes_json(const hw_inspected *pair);
@@ -24,5 +27,9 @@ void hw_inspect_print_pair(hw_cli *cli, const hw_inspected *pair, const hw_exami
 
 /* The word, or as much of it as fits so many columns, ended by …. */
 const char *hw_inspect_fit(hw_arena *arena, const char *word, int columns);
+
+/* One attention's heads, drawn; and what the drawing means. */
+void hw_inspect_print_map(hw_cli *cli, const hw_inspected *pair, const hw_attention_map *map);
+void hw_inspect_print_legend(void);
 
 #endif

@@ -164,7 +164,7 @@ static void print_band(const band *b)
     }
 }
 
-static void print_map(hw_cli *cli, const hw_inspected *pair, const hw_attention_map *map)
+void hw_inspect_print_map(hw_cli *cli, const hw_inspected *pair, const hw_attention_map *map)
 {
     bool encoder = !strncmp(map->name, "encoder", 7), cross = strstr(map->name, "cross");
     band b = {.arena = cli->arena, .map = map, .masked = !encoder && !cross, .colour = has_colour()};
@@ -221,16 +221,21 @@ static void print_log_probs(hw_cli *cli, const hw_inspected *pair, const hw_exam
     printf("log-probability of the whole: %.4f\n", sum);
 }
 
+void hw_inspect_print_legend(void)
+{
+    printf("attention: a row reads from the columns above;\nin the decoder a row is the token fed, which predicts the next\n");
+    if (has_colour()) return;
+    for (int i = BLOCKS - 2; i >= 0; i--) printf("%s from %g %%   ", blocks[i].cell, 100 * blocks[i].from);
+    printf(" · masked\n");
+}
+
 void hw_inspect_print_pair(hw_cli *cli, const hw_inspected *pair, const hw_examined *x)
 {
     print_sentence("source", pair->source_labels, pair->source.count + 1);
     print_sentence("target", pair->predicted_labels, pair->target.count + 1);
     putchar('\n');
     print_log_probs(cli, pair, x);
-    printf("\nattention: a row reads from the columns above;\nin the decoder a row is the token fed, which predicts the next\n");
-    if (!has_colour()) {
-        for (int i = BLOCKS - 2; i >= 0; i--) printf("%s from %g %%   ", blocks[i].cell, 100 * blocks[i].from);
-        printf(" · masked\n");
-    }
-    for (int a = 0; a < x->attentions; a++) print_map(cli, pair, &x->attention[a]);
+    putchar('\n');
+    hw_inspect_print_legend();
+    for (int a = 0; a < x->attentions; a++) hw_inspect_print_map(cli, pair, &x->attention[a]);
 }

@@ -5,16 +5,15 @@
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* PREFIX is looked for in data.dir first; if it is not there and has a slash, it is a path. */
-static void place(hw_cli *cli, const hw_config *c, const char *data, hw_test_set *set)
+void hw_test_set_place(hw_cli *cli, const hw_config *c, const char *data, const char **directory, const char **prefix)
 {
     char path[HW_PATH];
     const char *slash = data ? strrchr(data, '/') : NULL;
-    set->directory = c->data.dir;
-    set->prefix = data ? data : c->data.test;
+    *directory = c->data.dir;
+    *prefix = data ? data : c->data.test;
     if (!slash || (*c->data.dir && hw_corpus_path(path, c->data.dir, data, c->data.source, NULL))) return;
-    set->directory = slash == data ? "/" : hw_arena_string(cli->arena, "%.*s", (int)(slash - data), data);
-    set->prefix = slash + 1;
+    *directory = slash == data ? "/" : hw_arena_string(cli->arena, "%.*s", (int)(slash - data), data);
+    *prefix = slash + 1;
 }
 
 static hw_lines *load_side(hw_cli *cli, const hw_test_set *set, const char *suffix, hw_error *err)
@@ -45,7 +44,7 @@ bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *con
                       hw_error *err)
 {
     *set = (hw_test_set){0};
-    place(cli, config, data, set);
+    hw_test_set_place(cli, config, data, &set->directory, &set->prefix);
     if (!*set->directory)
         return hw_fail(err, "the model's configuration has no data.dir, so there is no test set; --data PREFIX names one");
     if (!(set->source = load_side(cli, set, config->data.source, err)) ||

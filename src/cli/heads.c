@@ -1,0 +1,131 @@
+/* headwise heads: the study of attention heads. What its verbs have in common: the model and its data are found, a kept result is
+ * looked for, else computed and kept, and it is printed. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/heads.h"
+
+/* The verbs: a file src/cli/heads_NAME.c and a line each. */
+#define VERBS(VERB)                                                                                                            \
+    VERB(stats, hw_cli_heads_stats, "where every head looks: entropy, confidence, distance, offsets, mass")                    \
+    VERB(roles, hw_cli_heads_roles, "what every head does, with baselines, intervals and p")                                   \
+    VERB(align, hw_cli_heads_align, "how well cross-attention aligns words")                                                   \
+    VERB(show, hw_cli_heads_show, "one head's attention in one pair, drawn")
+
+#define VERB(name, command, summary) extern const hw_cli_command command;
+VERBS(VERB)
+#undef VERB
+
+static const hw_cli_entry verbs[] = {
+#define VERB(name, command, summary) {#name, &command, summary},
+    VERBS(VERB)
+#undef VERB
+    {NULL, NULL, NULL},
+};
+
+/* ---- a verb ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t fingerprint(const hw_heads *h, const hw_heads_verb *verb)
+{
+    char text[64];
+    uint64_t print = hw_fingerprint_text(hw_fingerprint_text(0, "headwise " HW_VERSION " " HW_REAL_NAME), verb->name);
+    snprintf(text, sizeof text, "seed %lld", (long long)h->options->seed);
+    print = hw_fingerprint_model(hw_fingerprint_text(print, text), h->model);
+    print = hw_fingerprint_set(print, h->bundle, h->directory, h->prefix);
+    return verb->depends ? verb->depends(h, print) : print;
+}
+
+/* "roles-test": a file's name. */
+static const char *name_of(const hw_heads *h, const hw_heads_verb *verb)
+{
+    char *name = hw_arena_string(h->cli->arena, "%s-%s", verb->name, h->options->data ? h->options->data : h->prefix);
+    for (char *c = name; *c; c++)
+        if (*c == '/') *c = '_';
+    return name;
+}
+
+static json_t *result_of(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
+{
+    uint64_t print = fingerprint(h, verb);
+    const char *name = name_of(h, verb);
+    json_t *result = hw_study_recall(h->model, name, print);
+    if (result) return result;
+    result = verb->compute(h, err);
+    hw_cli_progress_clear();
+    if (!result) return NULL;
+    json_object_set_new(result, "data", json_string(hw_arena_string(h->cli->arena, "%s/%s", h->directory, h->prefix)));
+    json_object_set_new(result, "seed", json_integer(h->options->seed));
+    hw_error why;
+    if (!hw_study_keep(h->model, name, print, result, verb->list, verb->columns, &why))
+        hw_cli_note(h->cli, "the result is not kept for the next time: %s", why.message);
+    return result;
+}
+
+static int run_verb(hw_heads *h, const void *argument)
+{
+    const hw_heads_verb *verb = argument;
+    hw_error err;
+    json_t *result = result_of(h, verb, &err);
+    if (!result) return hw_cli_fail(&err);
+    if (h->cli->json) json_dumpf(result, stdout, JSON_INDENT(2)), putchar('\n');
+    else if (h->options->tsv) hw_study_tsv(stdout, result, verb->list, verb->columns);
+    else verb->print(h, result);
+    bool ok = !verb->after || verb->after(h, result, &err);
+    json_decref(result);
+    return ok ? HW_CLI_DONE : hw_cli_fail(&err);
+}
+
+int hw_heads_run(hw_cli *cli, const hw_heads_options *options, const hw_heads_verb *verb)
+{
+    return hw_heads_with(cli, options, run_verb, verb);
+}
+
+int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument), const void *argument)
+{
+    hw_config *config = hw_cli_model_config(cli, cli->arguments[0]);
+    if (!config) return cli->status;
+    hw_error err;
+    hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
+    if (!bundle) return hw_cli_fail(&err);
+    hw_heads h = {.cli = cli, .model = cli->arguments[0], .bundle = bundle, .config = config, .options = options,
+                  .progress = hw_cli_progress_new(cli)};
+    hw_test_set_place(cli, config, options->data, &h.directory, &h.prefix);
+    int status = HW_CLI_FAILED;
+    if (*h.directory) status = work(&h, argument);
+    else hw_cli_say("the model's configuration has no data.dir, so there is nothing to study; --data PREFIX names a set");
+    hw_bundle_free(bundle);
+    return status;
+}
+
+/* ---- the selection set ------------------------------------------------------------------------------------------- */
+
+static bool has_selection(const hw_heads *h)
+{
+    char path[HW_PATH];
+    return hw_corpus_path(path, h->config->data.dir, h->config->data.valid, h->config->data.source, NULL);
+}
+
+bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set, hw_error *err)
+{
+    if (has_selection(h)) return hw_study_set_load(h->cli->arena, h->bundle, h->config->data.dir, h->config->data.valid, set, err);
+    hw_cli_note(h->cli, "there is no %s/%s.%s: what is chosen on it is chosen on the test set itself", h->config->data.dir,
+                h->config->data.valid, h->config->data.source);
+    *set = *test;
+    return true;
+}
+
+uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t print)
+{
+    return hw_fingerprint_set(print, h->bundle, h->config->data.dir, h->config->data.valid);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+const hw_cli_command hw_cli_heads = {
+    .usage = "VERB MODEL ...",
+    .description =
+        "The study of attention heads, over a whole data set: what every head of encoder, decoder and cross-attention does, and "
+        "whether that is more than chance. Results are kept in heads/ in the model directory and computed anew only when model or "
+        "data changed. Attention tells where a head looks, not whether the model needs it.",
+    .verbs = verbs,
+};
