@@ -93,7 +93,7 @@ bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, 
         translate(cli, translator, search.batch_sentences * hw_threads() * BATCHES_AT_ONCE, set, out);
         ok = compare(set, out, err);
         count_groups(cli, set, out);
-        if (set->alignments) out->alignment = hw_evaluate_alignment(bundle, set, runner);
+        if (ok && set->alignments) ok = hw_evaluate_alignment(bundle, set, runner, &out->alignment, err);
     }
     hw_translator_free(translator);
     return ok;
