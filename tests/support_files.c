@@ -14,12 +14,15 @@
 static char directory[64];
 static hw_arena *paths;
 
-void scratch_begin(void)
+static void begin_in(const char *parent)
 {
-    strcpy(directory, "/tmp/headwise-test-XXXXXX");
+    snprintf(directory, sizeof directory, "%s/headwise-test-XXXXXX", parent);
     ck_assert_ptr_nonnull(mkdtemp(directory));
     paths = hw_arena_new(0);
 }
+
+void scratch_begin(void) { begin_in("/tmp"); }
+void scratch_begin_in_memory(void) { begin_in(access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm"); }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
 {
