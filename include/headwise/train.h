@@ -1,8 +1,8 @@
 /* Layer 11, train: schedules, the optimizer, shards, checkpoints, and the loop.
  *
- * A step cuts its batch into a fixed number of shards; each runs forward and backward on one core, in micro-batches, into
- * gradients of its own; these are summed pairwise in a fixed order. The cuts come from batch and configuration alone, so the bits
- * of a trained network do not depend on how many threads there are. */
+ * A step cuts its batch into a fixed number of shards; each runs forward and backward on one core, in micro-batches,
+ * into gradients of its own; these are summed pairwise in a fixed order. The cuts come from batch and configuration
+ * alone, so the bits of a trained network do not depend on how many threads there are. */
 #ifndef HEADWISE_TRAIN_H
 #define HEADWISE_TRAIN_H
 
@@ -21,7 +21,8 @@ double hw_learning_rate(const hw_config *config, int64_t step);
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* A network in training: replicas for the shards, moments of Adam. */
+/* A network in training: replicas for the shards, moments of Adam, averages of the weights (training.ema,
+ * training.average). */
 typedef struct hw_trainer hw_trainer;
 
 /* The network (without gradients) and the configuration outlive the trainer, which the caller frees. */
@@ -38,13 +39,24 @@ typedef struct hw_step_result {
 /* One step on a batch: gradients, clipping, Adam. Steps are counted from 1. */
 hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch);
 int64_t hw_trainer_steps(const hw_trainer *t); /* how many were done */
-/* The gradients of the last step's loss (mean over target tokens, before clipping), laid out as hw_parameters_values. */
+/* The network to be validated and saved: the one in training or, where the configuration asks for an average, one whose
+ * values are the average up to now. Always the same one; the trainer's. */
+const hw_transformer *hw_trainer_network(hw_trainer *t);
+/* The gradients of the last step's loss (mean over target tokens, before clipping), laid out as hw_parameters_values.
+ */
 const hw_real *hw_trainer_gradients(const hw_trainer *t);
 /* The parts of a step, one after another. */
-typedef enum hw_step_part { HW_STEP_CUT, HW_STEP_SHARDS, HW_STEP_SUM, HW_STEP_UPDATE, HW_STEP_PACK, HW_STEP_PARTS } hw_step_part;
+typedef enum hw_step_part {
+    HW_STEP_CUT,
+    HW_STEP_SHARDS,
+    HW_STEP_SUM,
+    HW_STEP_UPDATE,
+    HW_STEP_PACK,
+    HW_STEP_PARTS
+} hw_step_part;
 
-/* Measures where the time goes from now on, or no longer; the sums over the shards, hw_op_count() entries; and the seconds of each
- * part, which do not overlap. */
+/* Measures where the time goes from now on, or no longer; the sums over the shards, hw_op_count() entries; and the
+ * seconds of each part, which do not overlap. */
 void hw_trainer_profile(hw_trainer *t, bool on);
 void hw_trainer_profile_sum(const hw_trainer *t, hw_profile_entry *entries);
 void hw_trainer_profile_parts(const hw_trainer *t, double seconds[HW_STEP_PARTS]);
@@ -58,15 +70,19 @@ typedef struct hw_run_state {
     hw_batch_place place;
     double best;           /* training.metric's best value so far */
     int64_t best_step;     /* 0: nothing was validated yet */
+    int64_t unimproved;    /* validations since then */
     hw_loss_count window;  /* sums since the last line of train.tsv */
     int64_t skipped;       /* steps skipped since the start, */
     int64_t skipped_row;   /* and in a row up to now */
+    int64_t train_data, valid_data; /* fingerprints of the sets; 0: nothing is validated */
 } hw_run_state;
 
-/* Writes / reads values, moments and state. Loading fails where the file is not a checkpoint of this network. blas, where not NULL,
- * gets the name of the BLAS kernel that the run used so far. */
+/* Writes / reads values, moments and state. Loading fails where the file is not a checkpoint of this network. blas,
+ * where not NULL, gets the name of the BLAS kernel that the run used so far. */
 bool hw_checkpoint_save(const hw_trainer *t, const hw_run_state *state, const char *path, hw_error *err);
 bool hw_checkpoint_load(hw_trainer *t, hw_run_state *state, const char *path, char blas[64], hw_error *err);
+/* The state alone. */
+bool hw_checkpoint_peek(hw_run_state *state, const char *path, hw_error *err);
 
 /* ---- a whole run ------------------------------------------------------------------------------------------------- */
 
@@ -82,19 +98,23 @@ typedef struct hw_train_options {
 typedef struct hw_train_result {
     int64_t step, best_step;
     double best;
+    int64_t skipped;       /* steps, because loss or gradient was not finite */
     bool stopped;          /* by options->stop */
+    bool out_of_patience;  /* the run ended before training.max_steps, by training.patience */
     bool finished_before;  /* there was nothing left to do */
     double seconds;
     int64_t target_tokens; /* trained on in this call */
 } hw_train_result;
 
-/* Trains what the configuration says into training.model_dir, going on from a checkpoint there. Errors: data, a directory that
- * another run is using or that holds another configuration (the differing keys are named), files that cannot be written, ten
- * steps in a row with a loss that is not finite. */
+/* Trains what the configuration says into training.model_dir, going on from a checkpoint there; the result has the
+ * bytes of a run without interruption. What is in the directory is touched only when data and network stand ready.
+ * Errors: data, a directory that another process is training in or that holds another configuration (the differing keys
+ * are named), data that changed since the run began, files that cannot be written, ten steps in a row with a loss that
+ * is not finite; the last checkpoint stays. */
 bool hw_train(const hw_config *config, const hw_train_options *options, hw_train_result *result, hw_error *err);
 
-/* What --dry-run tells: counts, parameters, memory, and an estimate of the time from a few steps that are thrown away. The text
- * lives in the arena. */
+/* What --dry-run tells: counts, parameters, memory, and an estimate of the time from a few steps that are thrown away.
+ * The text lives in the arena. */
 const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error *err);
 
 #endif

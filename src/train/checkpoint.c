@@ -1,5 +1,8 @@
-/* checkpoint.safetensors: values under the names of the model directory, moments of Adam under first.NAME and second.NAME, and the
- * run's state as texts in the metadata (doubles in hexadecimal, so that they come back to the bit). */
+/* checkpoint.safetensors: all that a run needs to go on, in one file.
+ *
+ * Values stand under the names of the model directory; moments of Adam under first.NAME and second.NAME; averages of
+ * the weights under average.NAME, or what they are made of under sample.I.NAME, the oldest first; the run's state as
+ * texts in the metadata (doubles in hexadecimal, so that they come back to the bit). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +21,13 @@ typedef struct state_field {
 #define NUMBER(field) {#field, offsetof(hw_run_state, field), true}
 static const state_field fields[] = {
     INTEGER(step),          INTEGER(place.epoch), INTEGER(place.next),      NUMBER(best),
-    INTEGER(best_step),     NUMBER(window.loss),  NUMBER(window.nll),       INTEGER(window.tokens),
-    INTEGER(window.correct), INTEGER(skipped),    INTEGER(skipped_row),
+    INTEGER(best_step),     INTEGER(unimproved),  NUMBER(window.loss),      NUMBER(window.nll),
+    INTEGER(window.tokens), INTEGER(window.correct), INTEGER(skipped),      INTEGER(skipped_row),
+    INTEGER(train_data),    INTEGER(valid_data),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
+
+static const char FORMAT[] = "headwise checkpoint 1";
 
 static const char *field_text(hw_arena *arena, const state_field *f, const hw_run_state *state)
 {
@@ -33,7 +39,7 @@ static const char *field_text(hw_arena *arena, const state_field *f, const hw_ru
 static bool field_read(const state_field *f, const char *text, hw_run_state *state)
 {
     char *at = (char *)state + f->offset, *end;
-    if (!text || !*text) return false;
+    if (!text || !*text || (!f->number && *text == '-')) return false;
     if (f->number) *(double *)at = strtod(text, &end);
     else *(int64_t *)at = strtoll(text, &end, 10);
     return !*end;
@@ -41,74 +47,121 @@ static bool field_read(const state_field *f, const char *text, hw_run_state *sta
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
-static const char *const kinds[3] = {"", "first.", "second."};
+/* Numbers laid out as the values are, and what stands before each parameter's name. */
+typedef struct block {
+    const char *prefix;
+    hw_real *numbers;
+} block;
 
-static const hw_real *block_of(const hw_trainer *t, int kind)
+/* All blocks that the trainer has now -> their number. */
+static int blocks_of(const hw_trainer *t, hw_arena *arena, block **out)
 {
-    return kind == 0 ? hw_parameters_values(t->model->parameters) : kind == 1 ? t->first : t->second;
+    const hw_average *a = t->average;
+    int64_t samples = a ? a->count : 0;
+    block *blocks = *out = hw_arena_calloc(arena, (size_t)samples + 4, sizeof *blocks);
+    int count = 0;
+    blocks[count++] = (block){"", hw_parameters_values(t->model->parameters)};
+    blocks[count++] = (block){"first.", t->first};
+    blocks[count++] = (block){"second.", t->second};
+    if (a && a->ema > 0) blocks[count++] = (block){"average.", hw_parameters_values(a->network->parameters)};
+    for (int64_t i = 0; i < samples; i++)
+        blocks[count++] = (block){hw_arena_string(arena, "sample.%" PRId64 ".", i), a->samples[i]};
+    return count;
 }
 
-/* The numbers of parameter p in a block laid out as the values are. */
-static const hw_real *within(const hw_trainer *t, const hw_parameter *p, const hw_real *block)
+/* Parameter p's numbers in a block. */
+static hw_real *within(const hw_trainer *t, const hw_parameter *p, const block *b)
 {
-    return block + (p->tensor.data - hw_parameters_values(t->model->parameters));
+    return b->numbers + (p->tensor.data - hw_parameters_values(t->model->parameters));
+}
+
+static int metadata_of(const hw_trainer *t, const hw_run_state *state, hw_arena *arena, hw_metadata **out)
+{
+    hw_metadata *m = *out = hw_arena_calloc(arena, FIELDS + 4, sizeof *m);
+    int pairs = 0;
+    m[pairs++] = (hw_metadata){"format", FORMAT};
+    m[pairs++] = (hw_metadata){"blas", hw_blas_kernel()};
+    m[pairs++] = (hw_metadata){"updates", hw_arena_string(arena, "%" PRId64, t->updates)};
+    m[pairs++] = (hw_metadata){"samples", hw_arena_string(arena, "%" PRId64, t->average ? t->average->count : 0)};
+    for (int i = 0; i < FIELDS; i++) m[pairs++] = (hw_metadata){fields[i].key, field_text(arena, &fields[i], state)};
+    return pairs;
 }
 
 bool hw_checkpoint_save(const hw_trainer *t, const hw_run_state *state, const char *path, hw_error *err)
 {
     const hw_parameters *p = t->model->parameters;
-    int count = hw_parameters_count(p);
     hw_arena *arena = hw_arena_new(0);
-    hw_stored *tensors = hw_arena_calloc(arena, 3 * (size_t)count, sizeof *tensors);
-    for (int kind = 0; kind < 3; kind++)
+    block *blocks;
+    int count = hw_parameters_count(p), kinds = blocks_of(t, arena, &blocks);
+    hw_stored *tensors = hw_arena_calloc(arena, (size_t)kinds * (size_t)count, sizeof *tensors);
+    for (int kind = 0; kind < kinds; kind++)
         for (int i = 0; i < count; i++) {
             const hw_parameter *item = hw_parameters_at(p, i);
             hw_stored *s = &tensors[kind * count + i];
-            *s = (hw_stored){.name = hw_arena_string(arena, "%s%s", kinds[kind], item->name), .dtype = HW_DTYPE_REAL,
-                             .rank = item->tensor.rank, .data = within(t, item, block_of(t, kind))};
+            *s = (hw_stored){.name = hw_arena_string(arena, "%s%s", blocks[kind].prefix, item->name),
+                             .dtype = HW_DTYPE_REAL, .rank = item->tensor.rank, .data = within(t, item, &blocks[kind])};
             memcpy(s->shape, item->tensor.shape, (size_t)s->rank * sizeof *s->shape);
         }
-    hw_metadata metadata[FIELDS + 3];
-    int pairs = 0;
-    metadata[pairs++] = (hw_metadata){"format", "headwise checkpoint 1"};
-    metadata[pairs++] = (hw_metadata){"blas", hw_blas_kernel()};
-    metadata[pairs++] = (hw_metadata){"updates", hw_arena_string(arena, "%" PRId64, t->updates)};
-    for (int i = 0; i < FIELDS; i++) metadata[pairs++] = (hw_metadata){fields[i].key, field_text(arena, &fields[i], state)};
-    bool ok = hw_safetensors_save(path, tensors, 3 * count, metadata, pairs, err);
+    hw_metadata *metadata;
+    int pairs = metadata_of(t, state, arena, &metadata);
+    bool ok = hw_safetensors_save(path, tensors, kinds * count, metadata, pairs, err);
     hw_arena_free(arena);
     return ok;
 }
 
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
 static bool read_tensors(hw_trainer *t, const hw_safetensors *file, hw_error *err)
 {
     const hw_parameters *p = t->model->parameters;
-    for (int kind = 0; kind < 3; kind++)
-        for (int i = 0; i < hw_parameters_count(p); i++) {
+    hw_arena *arena = hw_arena_new(0);
+    block *blocks;
+    int kinds = blocks_of(t, arena, &blocks);
+    bool ok = true;
+    for (int kind = 0; kind < kinds && ok; kind++)
+        for (int i = 0; i < hw_parameters_count(p) && ok; i++) {
             const hw_parameter *item = hw_parameters_at(p, i);
-            char name[320];
-            snprintf(name, sizeof name, "%s%s", kinds[kind], item->name);
-            if (!hw_safetensors_read(file, name, HW_DTYPE_REAL, item->tensor.rank, item->tensor.shape,
-                                     (hw_real *)within(t, item, block_of(t, kind)), err))
-                return false;
+            ok = hw_safetensors_read(file, hw_arena_string(arena, "%s%s", blocks[kind].prefix, item->name),
+                                     HW_DTYPE_REAL, item->tensor.rank, item->tensor.shape,
+                                     within(t, item, &blocks[kind]), err);
         }
-    return true;
+    hw_arena_free(arena);
+    return ok;
 }
 
-static bool read_state(hw_trainer *t, const hw_safetensors *file, const char *path, hw_run_state *state, char blas[64],
-                       hw_error *err)
+static bool read_integer(const hw_safetensors *file, const char *path, const char *key, int64_t *out, hw_error *err)
 {
-    const char *format = hw_safetensors_metadata(file, "format"), *updates = hw_safetensors_metadata(file, "updates");
-    if (!format || strcmp(format, "headwise checkpoint 1"))
-        return hw_fail(err, "%s: this is no checkpoint that this version reads (its format is \"%s\", not \"headwise checkpoint 1\")",
-                       path, format ? format : "");
+    const char *text = hw_safetensors_metadata(file, key);
+    char *end;
+    if (text) *out = strtoll(text, &end, 10);
+    if (text && *text && !*end && *out >= 0) return true;
+    return hw_fail(err, "%s: the checkpoint's %s is missing or no number", path, key);
+}
+
+static bool read_state(hw_run_state *state, const hw_safetensors *file, const char *path, hw_error *err)
+{
+    const char *format = hw_safetensors_metadata(file, "format");
+    if (!format || strcmp(format, FORMAT))
+        return hw_fail(err, "%s: this is no checkpoint that this version reads (its format is \"%.40s\", not \"%s\")",
+                       path, format ? format : "", FORMAT);
     for (int i = 0; i < FIELDS; i++)
         if (!field_read(&fields[i], hw_safetensors_metadata(file, fields[i].key), state))
             return hw_fail(err, "%s: the checkpoint's %s is missing or no number", path, fields[i].key);
-    if (!updates) return hw_fail(err, "%s: the checkpoint's updates is missing", path);
-    t->updates = strtoll(updates, NULL, 10);
+    return true;
+}
+
+/* Counters and room of the trainer. */
+static bool read_counters(hw_trainer *t, const hw_run_state *state, const hw_safetensors *file, const char *path,
+                          hw_error *err)
+{
+    int64_t samples = 0, most = t->average ? t->average->most : 0;
+    if (!read_integer(file, path, "updates", &t->updates, err) || !read_integer(file, path, "samples", &samples, err))
+        return false;
+    if (samples > most)
+        return hw_fail(err, "%s: it holds %" PRId64 " weights to be averaged, but training.average is %" PRId64, path,
+                       samples, most);
+    while (t->average && t->average->count < samples) hw_average_room(t->average);
     t->steps = state->step;
-    const char *kernel = hw_safetensors_metadata(file, "blas");
-    if (blas) snprintf(blas, 64, "%s", kernel ? kernel : "");
     return true;
 }
 
@@ -116,8 +169,20 @@ bool hw_checkpoint_load(hw_trainer *t, hw_run_state *state, const char *path, ch
 {
     hw_safetensors *file = hw_safetensors_open(path, err);
     if (!file) return false;
-    bool ok = read_state(t, file, path, state, blas, err) && read_tensors(t, file, err);
+    bool ok =
+        read_state(state, file, path, err) && read_counters(t, state, file, path, err) && read_tensors(t, file, err);
+    const char *kernel = ok ? hw_safetensors_metadata(file, "blas") : NULL;
+    if (blas) snprintf(blas, 64, "%s", kernel ? kernel : "");
     hw_safetensors_close(file);
     if (ok) hw_parameters_pack(t->model->parameters);
+    return ok;
+}
+
+bool hw_checkpoint_peek(hw_run_state *state, const char *path, hw_error *err)
+{
+    hw_safetensors *file = hw_safetensors_open(path, err);
+    if (!file) return false;
+    bool ok = read_state(state, file, path, err);
+    hw_safetensors_close(file);
     return ok;
 }

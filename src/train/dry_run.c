@@ -1,6 +1,5 @@
 /* What a training would be: counts, parameters, memory, and an estimate of the time. */
-#include <unistd.h>
-
+#include "run.h"
 #include "trainer.h"
 
 enum { TRIAL_STEPS = 6 };
@@ -11,7 +10,6 @@ static double mebibytes(double bytes) { return bytes / (1 << 20); }
 static double trial(hw_bundle *bundle, const hw_corpus *corpus, double *bytes)
 {
     const hw_config *c = bundle->config;
-    hw_parameters_initialise(bundle->network->parameters, (uint64_t)c->training.seed);
     hw_trainer *t = hw_trainer_new(bundle->network, c);
     hw_arena *arena = hw_arena_new(0);
     hw_batcher batcher = hw_batcher_new(corpus, &(hw_batcher_options){.seed = (uint64_t)c->training.seed,
@@ -38,23 +36,26 @@ static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, hw
     char text[512];
     double tapes, step = trial((hw_bundle *)bundle, corpus, &tapes);
     double numbers = (double)hw_parameters_numbers(bundle->network->parameters) * (double)sizeof(hw_real);
-    double values = numbers * (4 + (double)c->training.shards); /* values, packed, two moments, a gradient a shard */
-    double tokens = c->training.batch_tokens > 0 ? (double)c->training.batch_tokens
-                                                 : (double)c->training.batch_sentences * (double)n->target_tokens / (double)n->pairs;
+    double averages = (double)c->training.average + (c->training.average || c->training.ema > 0 ? 2 : 0);
+    double values =
+        numbers * (4 + (double)c->training.shards + averages); /* values, packed, two moments, a gradient a shard */
+    double tokens = c->training.batch_tokens > 0
+                        ? (double)c->training.batch_tokens
+                        : (double)c->training.batch_sentences * (double)n->target_tokens / (double)n->pairs;
     double total = step * (double)c->training.max_steps;
-    return hw_arena_string(arena,
-                           "data         %s\n"
-                           "vocabulary   %d source, %d target tokens\n"
-                           "parameters   %lld\n"
-                           "memory       %.0f MiB: %.0f for parameters, gradients and moments, %.0f for a step\n"
-                           "steps        %lld of about %.0f target tokens, %.1f epochs\n"
-                           "time         about %.0f s for the steps (%.1f ms each on %d threads), validation not counted\n",
-                           hw_corpus_describe(corpus, text), hw_vocabulary_size(bundle->source_vocabulary),
-                           hw_vocabulary_size(bundle->target_vocabulary),
-                           (long long)hw_parameters_total(bundle->network->parameters), mebibytes(values + tapes), mebibytes(values),
-                           mebibytes(tapes), (long long)c->training.max_steps, tokens,
-                           tokens * (double)c->training.max_steps / (double)(n->target_tokens + n->pairs), total, 1000 * step,
-                           hw_threads());
+    return hw_arena_string(
+        arena,
+        "data         %s\n"
+        "vocabulary   %d source, %d target tokens\n"
+        "parameters   %lld\n"
+        "memory       %.0f MiB: %.0f for parameters, gradients and moments, %.0f for a step\n"
+        "steps        %lld of about %.0f target tokens, %.1f epochs\n"
+        "time         about %.0f s for the steps (%.1f ms each on %d threads), validation not counted\n",
+        hw_corpus_describe(corpus, text), hw_vocabulary_size(bundle->source_vocabulary),
+        hw_vocabulary_size(bundle->target_vocabulary), (long long)hw_parameters_total(bundle->network->parameters),
+        mebibytes(values + tapes), mebibytes(values), mebibytes(tapes), (long long)c->training.max_steps, tokens,
+        tokens * (double)c->training.max_steps / (double)(n->target_tokens + n->pairs), total, 1000 * step,
+        hw_threads());
 }
 
 const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error *err)
@@ -62,9 +63,12 @@ const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error 
     static const char *const required[] = {"training.model_dir", "data.dir", NULL};
     if (!hw_config_require(config, required, err)) return NULL;
     hw_vocabulary *source, *target;
-    if (!hw_bundle_vocabularies(config, arena, &source, &target, err)) return NULL;
+    if (!hw_start_vocabularies(config, arena, &source, &target, err)) return NULL;
     hw_bundle *bundle = hw_bundle_new(config, source, target, false, err);
-    if (!bundle) return NULL;
+    if (!bundle || !hw_start_values(config, bundle->network, err)) {
+        hw_bundle_free(bundle);
+        return NULL;
+    }
     const char *text = NULL;
     hw_side from = hw_bundle_source(bundle), to = hw_bundle_target(bundle);
     hw_corpus *corpus = hw_corpus_load(config->data.dir, config->data.train, &from, &to, config->data.max_length, err);

@@ -1,10 +1,11 @@
 /* Logs that survive interruptions; see log.h. */
+#include "log.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "log.h"
 
 /* Copies the header and the lines up to `step`, leaving out a last line that was cut short. */
 static bool keep_until(const char *path, const char *header, int64_t step, hw_error *err)
@@ -38,32 +39,42 @@ static bool begin(const char *path, const char *header, hw_error *err)
 
 bool hw_log_open(hw_log *log, const char *path, const char *header, int64_t step, hw_error *err)
 {
-    log->stream = NULL;
     snprintf(log->path, sizeof log->path, "%s", path);
-    if (!(step > 0 && hw_file_exists(path) ? keep_until(path, header, step, err) : begin(path, header, err))) return false;
-    log->stream = fopen(path, "a");
-    return log->stream ? true : hw_fail(err, "%s: cannot be opened for writing: %s", path, strerror(errno));
+    if (!(step > 0 && hw_file_exists(path) ? keep_until(path, header, step, err) : begin(path, header, err)))
+        return false;
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (file < 0) return hw_fail(err, "%s: cannot be opened for writing: %s", path, strerror(errno));
+    log->file = file;
+    return true;
 }
 
 bool hw_log_line(hw_log *log, hw_error *err, const char *format, ...)
 {
+    char line[2048];
     va_list args;
     va_start(args, format);
-    vfprintf(log->stream, format, args);
+    int length = vsnprintf(line, sizeof line - 1, format, args);
     va_end(args);
-    fputc('\n', log->stream);
-    if (fflush(log->stream) == 0 && !ferror(log->stream)) return true;
-    return hw_fail(err, "%s: cannot be written: %s", log->path, strerror(errno));
+    HW_CHECK(length >= 0 && length < (int)sizeof line - 1, "%s: a line of %d bytes", log->path, length);
+    line[length++] = '\n';
+    off_t before = lseek(log->file, 0, SEEK_END);
+    ssize_t done = 0, part = 1; /* a disk that fills up takes the beginning */
+    for (; done < length && part > 0; done += part > 0 ? part : 0)
+        part = write(log->file, line + done, (size_t)(length - done));
+    if (done == length) return true;
+    int number = errno;
+    if (ftruncate(log->file, before)) number = errno;
+    return hw_fail(err, "%s: cannot be written: %s", log->path, strerror(number));
 }
 
 bool hw_log_sync(hw_log *log, hw_error *err)
 {
-    if (fflush(log->stream) == 0 && fsync(fileno(log->stream)) == 0) return true;
+    if (fsync(log->file) == 0) return true;
     return hw_fail(err, "%s: cannot be written: %s", log->path, strerror(errno));
 }
 
 void hw_log_close(hw_log *log)
 {
-    if (log->stream) fclose(log->stream);
-    log->stream = NULL;
+    if (log->file > 0) close(log->file);
+    log->file = 0;
 }

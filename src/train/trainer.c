@@ -1,7 +1,8 @@
 /* One step of training: cut the batch into shards, run them, sum their gradients, clip, Adam.
  *
- * Everything behind the shards is done in chunks of numbers whose borders are fixed, each by one thread in one order, so that sums
- * do not depend on the number of threads. Adam: Kingma and Ba 2015, algorithm 1, in the order of operations that PyTorch has. */
+ * Everything behind the shards is done in chunks of numbers whose borders are fixed, each by one thread in one order,
+ * so that sums do not depend on the number of threads. Adam: Kingma and Ba 2015, algorithm 1, in the order of
+ * operations that PyTorch has. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +17,6 @@ static int64_t chunk_size(const hw_trainer *t, int64_t i)
 {
     int64_t left = t->numbers - i * CHUNK;
     return left < CHUNK ? left : CHUNK;
-}
-
-static hw_real *moments(int64_t numbers)
-{
-    size_t bytes = ((size_t)numbers * sizeof(hw_real) + 63) / 64 * 64;
-    hw_real *block = aligned_alloc(64, bytes);
-    HW_CHECK(block, "no memory for the optimizer's moments");
-    memset(block, 0, bytes);
-    return block;
 }
 
 hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
@@ -42,10 +34,11 @@ hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
         t->shard[i].arena = hw_arena_new(0);
     }
     t->numbers = hw_parameters_numbers(model->parameters);
-    t->first = moments(t->numbers);
-    t->second = moments(t->numbers);
+    t->first = hw_numbers_new(t->numbers);
+    t->second = hw_numbers_new(t->numbers);
     t->squares = calloc((size_t)chunks(t), sizeof *t->squares);
     HW_CHECK(t->squares, "no memory for a trainer");
+    t->average = hw_average_new(model, config);
     t->arena = hw_arena_new(0);
     return t;
 }
@@ -59,6 +52,7 @@ void hw_trainer_free(hw_trainer *t)
         hw_arena_free(t->shard[i].arena);
         free(t->shard[i].profile);
     }
+    hw_average_free(t->average);
     hw_arena_free(t->arena);
     free(t->shard);
     free(t->first);
@@ -68,7 +62,18 @@ void hw_trainer_free(hw_trainer *t)
 }
 
 int64_t hw_trainer_steps(const hw_trainer *t) { return t->steps; }
-const hw_real *hw_trainer_gradients(const hw_trainer *t) { return hw_parameters_gradients(t->shard[0].replica->parameters); }
+
+const hw_transformer *hw_trainer_network(hw_trainer *t)
+{
+    if (!t->average) return t->model;
+    hw_average_settle(t->average, t->updates);
+    return t->average->network;
+}
+
+const hw_real *hw_trainer_gradients(const hw_trainer *t)
+{
+    return hw_parameters_gradients(t->shard[0].replica->parameters);
+}
 
 /* ---- a shard ----------------------------------------------------------------------------------------------------- */
 
@@ -121,9 +126,9 @@ static void update_chunk(int i, void *argument)
     double beta1 = c->training.beta1, beta2 = c->training.beta2, updates = (double)t->updates;
     hw_kernels_get()->adam(hw_parameters_values(t->model->parameters) + at, t->first + at, t->second + at,
                            hw_trainer_gradients(t) + at, chunk_size(t, i), (hw_real)t->factor, (hw_real)t->rate,
-                           (hw_real)beta1, (hw_real)beta2, (hw_real)c->training.epsilon, (hw_real)(1 - pow(beta1, updates)),
-                           (hw_real)(1 - pow(beta2, updates)), (hw_real)c->training.weight_decay,
-                           c->training.optimizer == HW_ADAMW);
+                           (hw_real)beta1, (hw_real)beta2, (hw_real)c->training.epsilon,
+                           (hw_real)(1 - pow(beta1, updates)), (hw_real)(1 - pow(beta2, updates)),
+                           (hw_real)c->training.weight_decay, c->training.optimizer == HW_ADAMW);
 }
 
 /* PyTorch's clip_grad_norm_: gradients are scaled to the largest allowed norm where they exceed it. */
@@ -139,6 +144,20 @@ static void end_part(hw_trainer *t, hw_step_part part, double *clock)
     double now = hw_seconds();
     t->parts[part] += now - *clock;
     *clock = now;
+}
+
+/* Adam, unless there is something that is not finite; and what follows from the new weights. */
+static void update(hw_trainer *t, const hw_step_result *result, double *clock)
+{
+    if (!result->skipped) {
+        t->updates++;
+        t->factor = clip_factor(result->gradient_norm, t->config->training.clip_norm);
+        hw_parallel((int)chunks(t), update_chunk, t);
+    }
+    if (t->average) hw_average_step(t->average, t->steps, t->updates, !result->skipped);
+    end_part(t, HW_STEP_UPDATE, clock);
+    if (!result->skipped) hw_parameters_pack(t->model->parameters);
+    end_part(t, HW_STEP_PACK, clock);
 }
 
 hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
@@ -166,13 +185,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
     t->steps++;
     result.rate = t->rate = hw_learning_rate(t->config, t->steps);
     result.skipped = !isfinite(result.count.loss) || !isfinite(result.gradient_norm);
-    if (result.skipped) return result;
-    t->updates++;
-    t->factor = clip_factor(result.gradient_norm, t->config->training.clip_norm);
-    hw_parallel((int)chunks(t), update_chunk, t);
-    end_part(t, HW_STEP_UPDATE, &clock);
-    hw_parameters_pack(t->model->parameters);
-    end_part(t, HW_STEP_PACK, &clock);
+    update(t, &result, &clock);
     return result;
 }
 

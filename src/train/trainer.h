@@ -4,6 +4,8 @@
 
 #include <headwise/train.h>
 
+#include "average.h"
+
 /* One shard's own: a network that shares the values, a tape, gradients. */
 typedef struct shard {
     hw_transformer *replica;
@@ -21,6 +23,7 @@ struct hw_trainer {
     int64_t numbers;         /* of values, gradients, moments */
     hw_real *first, *second; /* moments of Adam: running means of the gradient and of its square */
     double *squares;         /* of each chunk's gradients */
+    hw_average *average;     /* of the weights; NULL: none is made */
     double parts[HW_STEP_PARTS]; /* seconds since the profile began */
     int64_t steps, updates;  /* done; and those that were not skipped, which Adam's corrections count */
 

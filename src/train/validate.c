@@ -1,4 +1,5 @@
-/* Validation during training; see validate.h. The figures are those that `headwise evaluate` and `headwise bleu` print. */
+/* Validation during training; see validate.h. The figures are those that `headwise evaluate` and `headwise bleu` print.
+ */
 #include "validate.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ struct hw_validator {
 };
 
 /* The first `count` lines of a side as a reader would write them. */
-static const char **read_side(hw_validator *v, const char *suffix, const hw_tokenizer *tokenizer, bool join, hw_error *err)
+static const char **read_side(hw_validator *v, const char *suffix, const hw_tokenizer *tokenizer, bool join,
+                              hw_error *err)
 {
     const hw_config *c = v->bundle->config;
     char path[HW_PATH];
@@ -28,7 +30,8 @@ static const char **read_side(hw_validator *v, const char *suffix, const hw_toke
     hw_lines *lines = hw_lines_load(v->arena, path, err);
     if (!lines) return NULL;
     v->count = lines->count;
-    if (c->training.validate_sentences > 0 && v->count > c->training.validate_sentences) v->count = c->training.validate_sentences;
+    if (c->training.validate_sentences > 0 && v->count > c->training.validate_sentences)
+        v->count = c->training.validate_sentences;
     const char **texts = hw_arena_calloc(v->arena, (size_t)v->count + 1, sizeof *texts);
     for (int64_t i = 0; i < v->count; i++) {
         size_t bytes;
@@ -70,6 +73,8 @@ void hw_validator_free(hw_validator *v)
     free(v);
 }
 
+uint64_t hw_validator_fingerprint(const hw_validator *v) { return hw_corpus_fingerprint(v->corpus); }
+
 static bool text_figures(hw_validator *v, const char **outputs, hw_validation *out, hw_error *err)
 {
     hw_metric *bleu = hw_bleu_new(NULL, err), *chrf = bleu ? hw_chrf_new(NULL, err) : NULL;
@@ -91,8 +96,9 @@ static bool text_figures(hw_validator *v, const char **outputs, hw_validation *o
 bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err)
 {
     hw_arena_reset(v->scratch);
-    hw_loss_count sums = hw_score_corpus(hw_translator_runner(v->translator), v->corpus, v->bundle->config->training.validate_sentences,
-                                         v->bundle->config->training.label_smoothing);
+    hw_loss_count sums =
+        hw_score_corpus(hw_translator_runner(v->translator), v->corpus, v->bundle->config->training.validate_sentences,
+                        v->bundle->config->training.label_smoothing);
     double tokens = sums.tokens > 0 ? (double)sums.tokens : 1;
     out->loss = sums.loss / tokens;
     out->perplexity = hw_perplexity(sums.nll, sums.tokens);
@@ -103,8 +109,8 @@ bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err)
     const char *samples = "";
     for (int64_t i = 0; i < SAMPLES && i < v->count; i++) {
         int64_t k = i * v->count / SAMPLES;
-        samples = hw_arena_string(v->scratch, "%s%s  source     %s\n  reference  %s\n  output     %s", samples, i ? "\n" : "",
-                                  v->sources[k], v->references[k], outputs[k]);
+        samples = hw_arena_string(v->scratch, "%s%s  source     %s\n  reference  %s\n  output     %s", samples,
+                                  i ? "\n" : "", v->sources[k], v->references[k], outputs[k]);
     }
     out->samples = samples;
     return text_figures(v, outputs, out, err);
@@ -115,9 +121,13 @@ double hw_validation_metric(const hw_validation *v, int metric)
     const double values[] = {
         [HW_METRIC_EXACT_MATCH] = v->exact_match,       [HW_METRIC_BLEU] = v->bleu,
         [HW_METRIC_CHRF] = v->chrf,                     [HW_METRIC_TOKEN_ACCURACY] = v->token_accuracy,
-        [HW_METRIC_PERPLEXITY] = v->perplexity,
+        [HW_METRIC_PERPLEXITY] = v->perplexity,         [HW_METRIC_LOSS] = v->loss,
     };
     return values[metric];
 }
 
-bool hw_metric_better(int metric, double a, double b) { return metric == HW_METRIC_PERPLEXITY ? a < b : a > b; }
+bool hw_metric_better(int metric, double a, double b)
+{
+    if (!isfinite(a) || !isfinite(b)) return isfinite(a);
+    return metric == HW_METRIC_PERPLEXITY || metric == HW_METRIC_LOSS ? a < b : a > b;
+}

@@ -11,15 +11,19 @@ typedef struct hw_validation {
     double token_accuracy, exact_match; /* 0 to 1 */
     double bleu, chrf;       /* 0 to 100 */
     char bleu_signature[256], chrf_signature[256];
-    const char *samples;     /* three sentences with reference and translation, for the eye; valid until the next validation */
+    const char
+        *samples; /* three sentences with reference and translation, for the eye; valid until the next validation */
 } hw_validation;
 
 /* The configuration's validation set for this bundle, whose network may go on training. Both outlive the validator. */
 hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err);
 void hw_validator_free(hw_validator *v);
+/* hw_corpus_fingerprint of the set. */
+uint64_t hw_validator_fingerprint(const hw_validator *v);
 bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err);
 
-/* training.metric's value, and whether a is better than b. */
+/* training.metric's value, and whether a is better than b. A value that is not finite is never better than one that is.
+ */
 double hw_validation_metric(const hw_validation *v, int metric);
 bool hw_metric_better(int metric, double a, double b);
 

@@ -1,0 +1,178 @@
+/* The model directory of a run: who may write to it, whose run it holds, and the files of former steps in it.
+ *
+ * The directory itself is what is locked, so no file is left over, and the lock is gone with its process however that
+ * ends. */
+#include "run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* What a run writes, beside the kept weights; in the order in which all is cleared. */
+static const char *const files[] = {
+    "checkpoint.safetensors", "model.safetensors", "config.yaml", "source.vocab", "target.vocab",
+    "shared.vocab",           "train.tsv",         "valid.tsv",   "times.tsv",    "curves.svg",
+};
+enum { FILES = sizeof files / sizeof *files };
+
+#define KEPT "checkpoints" /* their directory, and the form of their names */
+#define KEPT_FORM "step-%" PRId64 ".safetensors"
+
+const char *hw_run_path(const hw_run *r, const char *name, char path[HW_PATH])
+{
+    hw_error err;
+    HW_CHECK(hw_bundle_path(path, r->config->training.model_dir, name, &err), "%s",
+             err.message); /* hw_run_take tried it */
+    return path;
+}
+
+bool hw_run_has(const hw_run *r, const char *name)
+{
+    char path[HW_PATH];
+    return hw_file_exists(hw_run_path(r, name, path));
+}
+
+/* ---- whose it is ------------------------------------------------------------------------------------------------- */
+
+static bool lock(hw_run *r, const char *directory, hw_error *err)
+{
+    r->lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->lock < 0) return hw_fail(err, "%s: cannot be opened: %s", directory, strerror(errno));
+    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno == EWOULDBLOCK)
+        return hw_fail(err, "%s: another process is training in this directory; wait for it, or choose another "
+                            "training.model_dir", directory);
+    hw_run_say(r,
+               "warning: %s: this file system locks no directories (%s); see to it that no other process trains there",
+               directory, strerror(errno));
+    return true;
+}
+
+bool hw_run_take(hw_run *r, hw_error *err)
+{
+    char path[HW_PATH], name[128];
+    const char *directory = r->config->training.model_dir;
+    snprintf(name, sizeof name, KEPT "/" KEPT_FORM ".tmp", INT64_MAX); /* the longest */
+    if (!hw_bundle_path(path, directory, name, err) || !hw_directory_make(directory, err) || !lock(r, directory, err))
+        return false;
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%s.tmp", files[i]);
+        unlink(hw_run_path(r, name, path));
+    }
+    return true;
+}
+
+/* What two parts of one run may differ in: where things are, and when it ends, if that is later. */
+static bool may_differ(const hw_config *there, const hw_config *now, const char *key)
+{
+    const struct {
+        const char *key;
+        bool may;
+    } table[] = {
+        {"training.model_dir", true},
+        {"data.dir", true},
+        {"training.max_steps", now->training.max_steps > there->training.max_steps},
+        {"training.patience", !now->training.patience || now->training.patience > there->training.patience},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(key, table[i].key)) return table[i].may;
+    return false;
+}
+
+bool hw_run_same(hw_run *r, hw_error *err)
+{
+    char path[HW_PATH], list[1024] = "";
+    hw_config *there = hw_config_load(r->arena, hw_run_path(r, "config.yaml", path), err);
+    if (!there || !hw_config_check(there, NULL, err)) return false;
+    hw_names keys = hw_config_differences(there, r->config, r->arena);
+    for (int i = 0; i < keys.count; i++) {
+        if (may_differ(there, r->config, keys.items[i])) continue;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s (there %s, now %s)", used ? ", " : "", keys.items[i],
+                 hw_config_value(there, keys.items[i], r->arena), hw_config_value(r->config, keys.items[i], r->arena));
+    }
+    if (!*list) return true;
+    return hw_fail(err, "%s holds a run of another configuration: %s. Go on with that one, choose another "
+                        "training.model_dir, or begin anew with --overwrite", r->config->training.model_dir, list);
+}
+
+/* ---- weights of former steps ------------------------------------------------------------------------------------- */
+
+static int later_first(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* The steps of the kept weights, the latest first -> their number. What was left half-written is removed on the way. */
+static int64_t list_kept(const hw_run *r, hw_arena *arena, int64_t **steps)
+{
+    char path[HW_PATH], expected[64], name[512];
+    DIR *directory = opendir(hw_run_path(r, KEPT, path));
+    int64_t count = 0, capacity = 0, step;
+    *steps = NULL;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (sscanf(entry->d_name, "step-%" SCNd64, &step) != 1) continue;
+        snprintf(expected, sizeof expected, KEPT_FORM, step);
+        size_t length = strlen(expected);
+        if (strncmp(entry->d_name, expected, length)) continue;
+        if (!strcmp(entry->d_name + length, ".tmp")) {
+            snprintf(name, sizeof name, KEPT "/%s", entry->d_name);
+            unlink(hw_run_path(r, name, path));
+        }
+        if (entry->d_name[length]) continue;
+        if (count == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            int64_t *larger = hw_arena_alloc(arena, (size_t)capacity * sizeof *larger);
+            if (count) memcpy(larger, *steps, (size_t)count * sizeof *larger);
+            *steps = larger;
+        }
+        (*steps)[count++] = step;
+    }
+    if (directory) closedir(directory);
+    if (count) qsort(*steps, (size_t)count, sizeof **steps, later_first);
+    return count;
+}
+
+static const char *kept_path(const hw_run *r, int64_t step, char path[HW_PATH])
+{
+    char name[128];
+    snprintf(name, sizeof name, KEPT "/" KEPT_FORM, step);
+    return hw_run_path(r, name, path);
+}
+
+/* The `most` latest that are not beyond the state's step stay. */
+static void prune(const hw_run *r, int64_t most)
+{
+    char path[HW_PATH];
+    hw_arena *arena = hw_arena_new(0);
+    int64_t *steps, count = list_kept(r, arena, &steps), stay = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (steps[i] > r->state.step || stay++ >= most) unlink(kept_path(r, steps[i], path));
+    hw_arena_free(arena);
+}
+
+void hw_run_prune(const hw_run *r) { prune(r, r->config->training.keep_checkpoints); }
+
+bool hw_run_keep(const hw_run *r, hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_directory_make(hw_run_path(r, KEPT, path), err) ||
+        !hw_bundle_save_weights(r->bundle->network, NULL, kept_path(r, r->state.step, path), err))
+        return false;
+    hw_run_prune(r);
+    return true;
+}
+
+void hw_run_clear(const hw_run *r)
+{
+    char path[HW_PATH];
+    for (int i = 0; i < FILES; i++) unlink(hw_run_path(r, files[i], path));
+    prune(r, 0);
+    rmdir(hw_run_path(r, KEPT, path));
+}

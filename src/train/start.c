@@ -1,0 +1,209 @@
+/* How a run begins: vocabularies, data, network, and first values: new ones, those of another model
+ * (training.init_from), or those of the checkpoint. The directory is changed only when all of it stands. */
+#include "run.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- another model to begin with --------------------------------------------------------------------------------- */
+
+/* Where the parts of training.init_from are. */
+typedef struct origin {
+    char directory[HW_PATH], model[HW_PATH];
+} origin;
+
+static bool fail(const hw_config *c, hw_error *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static bool fail(const hw_config *c, hw_error *err, const char *format, ...)
+{
+    char message[1800];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    const char *place = hw_config_place(c, "training.init_from");
+    return hw_fail(err, "%s: training.init_from: %s", place ? place : "configuration", message);
+}
+
+static bool has_config(const char *directory)
+{
+    char path[HW_PATH];
+    return hw_bundle_path(path, directory, "config.yaml", NULL) && hw_file_exists(path);
+}
+
+/* One directory up. */
+static void cut_last(char path[HW_PATH])
+{
+    char *slash = strrchr(path, '/');
+    if (!slash) strcpy(path, *path && strcmp(path, ".") ? "." : "..");
+    else if (slash > path) *slash = 0;
+    else slash[1] = 0;
+}
+
+/* A file of weights has its directory's configuration and vocabularies, or (checkpoints/step-N.safetensors) those of
+ * the one above. */
+static bool find_origin(const hw_config *c, origin *o, hw_error *err)
+{
+    const char *from = c->training.init_from;
+    struct stat status, own;
+    if (strlen(from) >= HW_PATH || stat(from, &status)) return fail(c, err, "%.200s: there is no such model", from);
+    strcpy(o->directory, from);
+    strcpy(o->model, from);
+    if (S_ISDIR(status.st_mode)) {
+        if (!hw_bundle_path(o->model, from, "model.safetensors", err)) return false;
+    } else {
+        cut_last(o->directory);
+        if (!has_config(o->directory)) cut_last(o->directory);
+    }
+    if (!has_config(o->directory))
+        return fail(c, err,
+                    "%s: there is no config.yaml beside it; a model directory, or a file of weights in one, is needed",
+                    from);
+    if (!stat(o->directory, &status) && !stat(c->training.model_dir, &own) && status.st_dev == own.st_dev &&
+        status.st_ino == own.st_ino)
+        return fail(c, err, "%s is the directory that is trained into; choose another training.model_dir", from);
+    return true;
+}
+
+/* The values fit a network of the same sizes, and mean something for text that is cut the same way. */
+static bool same_network(const hw_config *c, const origin *o, hw_arena *arena, hw_error *err)
+{
+    static const char *const texts[] = {"text.tokenizer", "text.joiner", "text.shared_vocabulary"};
+    char list[1024] = "";
+    hw_config *there = hw_bundle_config(o->directory, arena, err);
+    if (!there || !hw_config_check(there, NULL, err)) return false;
+    hw_names keys = hw_config_differences(there, c, arena);
+    for (int i = 0; i < keys.count; i++) {
+        bool counts = !strncmp(keys.items[i], "model.", 6);
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) counts |= !strcmp(keys.items[i], texts[k]);
+        if (!counts) continue;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s (there %s, now %s)", used ? ", " : "", keys.items[i],
+                 hw_config_value(there, keys.items[i], arena), hw_config_value(c, keys.items[i], arena));
+    }
+    return *list ? fail(c, err, "%s is another network: %s", c->training.init_from, list) : true;
+}
+
+static bool vocabularies_in(const hw_config *c, const char *directory, hw_arena *arena, hw_vocabulary **source,
+                            hw_vocabulary **target, hw_error *err)
+{
+    char path[HW_PATH];
+    bool shared = c->text.shared_vocabulary;
+    if (!hw_bundle_path(path, directory, shared ? "shared.vocab" : "source.vocab", err)) return false;
+    *source = *target = hw_vocabulary_load(arena, path, err);
+    if (shared || !*source) return *source != NULL;
+    *target = hw_bundle_path(path, directory, "target.vocab", err) ? hw_vocabulary_load(arena, path, err) : NULL;
+    return *target != NULL;
+}
+
+bool hw_start_vocabularies(const hw_config *c, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target,
+                           hw_error *err)
+{
+    origin o;
+    if (!*c->training.init_from) return hw_bundle_vocabularies(c, arena, source, target, err);
+    return find_origin(c, &o, err) && same_network(c, &o, arena, err) &&
+           vocabularies_in(c, o.directory, arena, source, target, err);
+}
+
+bool hw_start_values(const hw_config *c, hw_transformer *network, hw_error *err)
+{
+    origin o;
+    if (*c->training.init_from) return find_origin(c, &o, err) && hw_bundle_load_model(network, o.model, err);
+    hw_parameters_initialise(network->parameters, (uint64_t)c->training.seed);
+    return true;
+}
+
+/* ---- data and network -------------------------------------------------------------------------------------------- */
+
+static bool load_data(hw_run *r, hw_error *err)
+{
+    const hw_config *c = r->config;
+    hw_side source = hw_bundle_source(r->bundle), target = hw_bundle_target(r->bundle);
+    char text[512];
+    r->corpus = hw_corpus_load(c->data.dir, c->data.train, &source, &target, c->data.max_length, err);
+    if (!r->corpus) return false;
+    hw_run_say(r, "training data: %s", hw_corpus_describe(r->corpus, text));
+    r->batcher = hw_batcher_new(r->corpus, &(hw_batcher_options){.seed = (uint64_t)c->training.seed,
+                                                                 .target_tokens = c->training.batch_tokens,
+                                                                 .sentences = c->training.batch_sentences});
+    if (r->batcher.oversized)
+        hw_run_say(r, "warning: %lld pairs are larger than training.batch_tokens; each makes a batch of its own",
+                   (long long)r->batcher.oversized);
+    return true;
+}
+
+static bool make_network(hw_run *r, const hw_vocabulary *source, const hw_vocabulary *target, hw_error *err)
+{
+    const hw_config *c = r->config;
+    r->bundle = hw_bundle_new(c, source, target, false, err);
+    if (!r->bundle || !load_data(r, err)) return false;
+    hw_transformer *network = r->bundle->network;
+    r->trainer = hw_trainer_new(network, c);
+    r->shown = *r->bundle;
+    r->shown.network = (hw_transformer *)hw_trainer_network(r->trainer);
+    hw_run_say(r, "network: %lld parameters; vocabulary: %d source, %d target tokens; %d threads, %lld shards",
+               (long long)hw_parameters_total(network->parameters), hw_vocabulary_size(source),
+               hw_vocabulary_size(target), hw_threads(), (long long)c->training.shards);
+    if (c->training.validate_every > 0) r->validator = hw_validator_new(&r->shown, err);
+    return r->validator || c->training.validate_every <= 0;
+}
+
+/* As it stands in the checkpoint, without a sign. */
+static int64_t fingerprint(uint64_t hash) { return (int64_t)(hash >> 1); }
+
+static bool new_run(hw_run *r, hw_error *err)
+{
+    if (!hw_start_values(r->config, r->bundle->network, err)) return false;
+    if (*r->config->training.init_from)
+        hw_run_say(r, "beginning with the weights of %s", r->config->training.init_from);
+    hw_run_clear(r);
+    r->state.train_data = fingerprint(hw_corpus_fingerprint(r->corpus));
+    r->state.valid_data = r->validator ? fingerprint(hw_validator_fingerprint(r->validator)) : 0;
+    return hw_bundle_save_texts(r->bundle, r->config->training.model_dir, err);
+}
+
+/* ---- going on ---------------------------------------------------------------------------------------------------- */
+
+/* Steps are a function of the data; with others, what goes on is no run that could be repeated. */
+static bool same_data(const hw_run *r, hw_error *err)
+{
+    const hw_config *c = r->config;
+    bool train = r->state.train_data == fingerprint(hw_corpus_fingerprint(r->corpus));
+    bool valid = !r->validator || r->state.valid_data == fingerprint(hw_validator_fingerprint(r->validator));
+    if (train && valid) return true;
+    return hw_fail(
+        err,
+        "%s/%s: the %s set is not the one that the run in %s began with. Give that one back, begin anew with "
+        "--overwrite, or begin another run with its weights (training.init_from)",
+        c->data.dir, train ? c->data.valid : c->data.train, train ? "validation" : "training", c->training.model_dir);
+}
+
+static bool go_on(hw_run *r, hw_error *err)
+{
+    const hw_config *c = r->config;
+    char path[HW_PATH], blas[64];
+    if (!hw_checkpoint_load(r->trainer, &r->state, hw_run_path(r, "checkpoint.safetensors", path), blas, err))
+        return false;
+    if (!same_data(r, err)) return false;
+    if (r->state.place.next > hw_corpus_count(r->corpus)->pairs)
+        return hw_fail(err, "%s: the place in the data is beyond its end; the file is damaged", path);
+    if (strcmp(blas, hw_blas_kernel()))
+        hw_run_say(
+            r,
+            "warning: the run began with the BLAS kernel %s and goes on with %s; its last bits will not be those of "
+            "one uninterrupted run",
+            blas, hw_blas_kernel());
+    r->batcher.place = r->state.place;
+    r->saved = r->state.step;
+    hw_run_say(r, "going on at step %lld of %lld", (long long)r->state.step, (long long)c->training.max_steps);
+    hw_run_prune(r);
+    return hw_config_save(c, hw_run_path(r, "config.yaml", path), err); /* max_steps may have grown */
+}
+
+bool hw_run_begin(hw_run *r, bool resume, hw_error *err)
+{
+    const hw_config *c = r->config;
+    hw_vocabulary *source, *target;
+    bool ok = resume ? vocabularies_in(c, c->training.model_dir, r->arena, &source, &target, err)
+                     : hw_start_vocabularies(c, r->arena, &source, &target, err);
+    return ok && make_network(r, source, target, err) && (resume ? go_on(r, err) : new_run(r, err));
+}
