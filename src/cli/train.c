@@ -11,7 +11,8 @@ typedef struct options {
 } options;
 
 static const hw_cli_option table[] = {
-    {"overwrite", 0, NULL, HW_CLI_FLAG, offsetof(options, overwrite), "begin anew, whatever the model directory holds", .low = 0},
+    {"overwrite", 0, NULL, HW_CLI_FLAG, offsetof(options, overwrite), "begin anew, whatever the model directory holds",
+     .low = 0},
     {"dry-run", 0, NULL, HW_CLI_FLAG, offsetof(options, dry_run),
      "check configuration and data, print counts, parameters, memory and a time estimate, and train nothing", .low = 0},
 };
@@ -43,21 +44,42 @@ static int dry_run(hw_cli *cli, const hw_config *config)
     return HW_CLI_DONE;
 }
 
-static void tell(hw_cli *cli, const hw_config *config, const hw_train_result *result)
+/* What ended, and how it can go on. */
+static void tell_end(hw_cli *cli, const hw_config *config, const hw_train_result *result)
+{
+    const char *directory = config->training.model_dir;
+    long long step = (long long)result->step;
+    if (result->out_of_patience)
+        hw_cli_note(
+            cli,
+            "%s ended at step %lld, after %lld validations without a better one. A larger training.patience (0: none) "
+            "goes on, --overwrite begins anew",
+            directory, step, (long long)config->training.patience);
+    else if (result->finished_before)
+        hw_cli_note(
+            cli,
+            "%s is finished: %lld of %lld steps are done. A larger training.max_steps goes on, --overwrite begins anew",
+            directory, step, (long long)config->training.max_steps);
+    if (result->best_step)
+        hw_cli_note(cli, "%s/model.safetensors is the best one, of step %lld", directory, (long long)result->best_step);
+    else hw_cli_note(cli, "%s/model.safetensors is the last one, of step %lld", directory, step);
+}
+
+static void tell(hw_cli *cli, const hw_config *config, const hw_train_result *result, bool overwrite)
 {
     char time[32];
-    const char *directory = config->training.model_dir;
-    if (result->finished_before) {
-        hw_cli_note(cli, "%s is finished: %lld of %lld steps are done. A larger training.max_steps goes on, --overwrite begins anew",
-                    directory, (long long)result->step, (long long)config->training.max_steps);
-        return;
-    }
     double seconds = result->seconds > 0 ? result->seconds : 1;
-    hw_cli_note(cli, "%s at step %lld after %s, %.0f target tokens/s", result->stopped ? "stopped" : "finished", (long long)result->step,
-                hw_cli_duration(result->seconds, time), (double)result->target_tokens / seconds);
-    if (result->stopped) hw_cli_note(cli, "everything is saved in %s; the same command goes on from here", directory);
-    else if (result->best_step)
-        hw_cli_note(cli, "%s/model.safetensors is the best one, of step %lld", directory, (long long)result->best_step);
+    if (!result->finished_before)
+        hw_cli_note(cli, "%s at step %lld after %s, %.0f target tokens/s", result->stopped ? "stopped" : "finished",
+                    (long long)result->step, hw_cli_duration(result->seconds, time),
+                    (double)result->target_tokens / seconds);
+    if (result->skipped)
+        hw_cli_note(cli, "%lld steps were skipped, because their loss or gradient was not finite",
+                    (long long)result->skipped);
+    if (result->stopped)
+        hw_cli_note(cli, "everything is saved in %s; the same command%s goes on from here", config->training.model_dir,
+                    overwrite ? " without --overwrite" : "");
+    else tell_end(cli, config, result);
 }
 
 static int run(hw_cli *cli)
@@ -76,16 +98,28 @@ static int run(hw_cli *cli)
                               .say = say, .say_context = cli, .stop = &stop};
     hw_train_result result;
     if (!hw_train(config, &train, &result, &err)) return hw_cli_fail(&err);
-    tell(cli, config, &result);
+    tell(cli, config, &result, o.overwrite);
     return HW_CLI_DONE;
 }
 
 const hw_cli_command hw_cli_train = {
-    .usage = "CONFIG", .least = 1, .most = 1, .takes = HW_CLI_SET,
+    .usage = "CONFIG",
+    .least = 1,
+    .most = 1,
+    .takes = HW_CLI_SET,
     .description =
         "Trains the network that CONFIG describes into its training.model_dir: model.safetensors (the best so far by "
-        "training.metric), checkpoint.safetensors, the vocabularies, a complete config.yaml, train.tsv, valid.tsv and curves.svg.\n\n"
-        "The same command goes on where an earlier one was stopped or killed, and ends with the same bytes as if it had not been. "
-        "Ctrl-C finishes the step and saves; a second Ctrl-C ends at once.",
-    .options = table, .option_count = sizeof table / sizeof *table, .run = run,
+        "training.metric, the last where nothing is validated), checkpoint.safetensors, the vocabularies, a complete "
+        "config.yaml, "
+        "train.tsv, valid.tsv and curves.svg.\n\n"
+        "The same command goes on where an earlier one was stopped or killed, and ends with the same bytes as if it "
+        "had not been. "
+        "Ctrl-C finishes the step and saves; a second Ctrl-C ends at once and loses nothing saved. training.model_dir, "
+        "data.dir, "
+        "--threads, a larger training.max_steps and a larger training.patience may differ from call to call; with "
+        "anything else "
+        "changed the directory is refused.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .run = run,
 };
