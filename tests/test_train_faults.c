@@ -1,0 +1,364 @@
+/* Layer 11: what goes wrong in a run: numbers that are not finite, data that change, files that cannot be written at
+ * each kind of write, damaged checkpoints. Nothing is lost, nothing stays half-written, and the run goes on when the
+ * cause is gone. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support_files.h"
+#include "support_train.h"
+
+static hw_arena *arena;
+static train_call call;
+
+static void begin(void)
+{
+    scratch_begin_in_memory();
+    arena = hw_arena_new(0);
+    train_corpus("data", NULL);
+    call = (train_call){0};
+}
+
+static void end(void)
+{
+    hw_arena_free(arena);
+    scratch_end();
+}
+
+static void runs_to(const hw_config *c, int64_t step)
+{
+    call = (train_call){.stop_after = step};
+    train_run(&call, c);
+    ck_assert_msg(call.ok, "%s", call.err.message);
+}
+
+static void fails(const hw_config *c, const char *expected)
+{
+    train_run(&call, c);
+    ck_assert(!call.ok);
+    ck_assert_str_eq(call.err.message, expected);
+}
+
+/* After the cause is gone, the run must end as one that nothing happened to. */
+static void recovers(const hw_config *c, const char *settings)
+{
+    runs_to(c, 0);
+    train_whole(train_config(arena, "whole", settings), 1);
+    same_directories(scratch_path("whole"), c->training.model_dir);
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+/* A model whose embedding of one source word is not a number: the batches with that word are skipped, no others. */
+static const char *model_with_a_bad_word(const char *word)
+{
+    hw_error err;
+    train_whole(train_config(arena, "origin", "training.max_steps=1"), 1);
+    hw_bundle *b = hw_bundle_load(scratch_path("origin"), &err);
+    ck_assert_msg(b != NULL, "%s", err.message);
+    int32_t id = hw_vocabulary_find(b->source_vocabulary, word, strlen(word));
+    ck_assert_int_ge(id, HW_SPECIALS);
+    b->network->source_embedding->data[id * 16] = (hw_real)NAN;
+    ck_assert(hw_bundle_save_model(b->network, NULL, scratch_path("origin"), &err));
+    hw_bundle_free(b);
+    return hw_arena_string(arena, "training.init_from=%s;", scratch_path("origin"));
+}
+
+static int64_t last_skipped(const char *log)
+{
+    char *text = scratch_read(scratch_path(log), NULL), *last = text;
+    for (char *line = text; *line; line = strchr(line, '\n') + 1) last = line;
+    int64_t skipped = strtoll(strrchr(last, '\t'), NULL, 10);
+    free(text);
+    return skipped;
+}
+
+START_TEST(bad_steps_are_skipped)
+{
+    train_corpus("data", "w1 rare");
+    const char *settings = hw_arena_string(arena, "%straining.log_every=1", model_with_a_bad_word("rare"));
+    const hw_config *c = train_config(arena, "model", settings);
+    runs_to(c, 12);
+    int64_t before = call.result.skipped;
+    runs_to(c, 0);
+    ck_assert_int_ge(call.result.skipped, 3); /* once in each epoch of 7 steps */
+    ck_assert_int_le(call.result.skipped, 4);
+    ck_assert_int_gt(call.result.skipped, before);
+    ck_assert_int_eq(last_skipped("model/train.tsv"), call.result.skipped);
+    ck_assert_msg(strstr(call.said, "loss or gradient is not finite; the step is skipped"), "%s", call.said);
+    train_whole(train_config(arena, "whole", settings), 2);
+    same_directories(scratch_path("whole"), scratch_path("model"));
+}
+END_TEST
+
+START_TEST(ten_in_a_row_end_the_run)
+{
+    const char *settings =
+        "training.optimizer=adamw;training.weight_decay=100;training.learning_rate=1000;"
+        "training.schedule=constant;training.warmup_steps=0;training.save_every=2;training.validate_every=0;"
+        "training.max_steps=500";
+    const hw_config *c = train_config(arena, "model", settings);
+    train_run(&call, c);
+    ck_assert(!call.ok);
+    hw_run_state state;
+    hw_error err;
+    ck_assert_msg(hw_checkpoint_peek(&state, scratch_path("model/checkpoint.safetensors"), &err), "%s", err.message);
+    ck_assert_int_gt(state.step, 2);
+    long long at = 0, kept = 0;
+    ck_assert_msg(sscanf(call.err.message,
+                         "step %lld: loss or gradient was not finite in 10 steps in a row; the checkpoint of "
+                         "step %lld is kept. Begin anew with a lower training.learning_rate, a longer "
+                         "training.warmup_steps, or model.norm: pre",
+                         &at, &kept) == 2,
+                  "%s", call.err.message);
+    ck_assert_int_eq(state.step, kept);
+    ck_assert_int_ge(at - kept, 1);
+    check_directory(scratch_path("model"));
+    char *before = hw_arena_string(arena, "%s", call.err.message);
+    fails(c, before); /* it is the same run, however often it is tried */
+}
+END_TEST
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+START_TEST(data_changed)
+{
+    static const char *const sets[2][2] = {{"train", "training"}, {"valid", "validation"}};
+    const hw_config *c = train_config(arena, "model", "");
+    runs_to(c, 9);
+    const char *path = scratch_path(hw_arena_string(arena, "data/%s.fr", sets[_i][0]));
+    size_t size;
+    char *text = scratch_read(path, &size), *word = strstr(text, "w1 ");
+    ck_assert_ptr_nonnull(word);
+    word[1] = '2';
+    scratch_write(hw_arena_string(arena, "data/%s.fr", sets[_i][0]), text, size);
+    fails(c,
+          hw_arena_string(arena,
+                          "%s/%s: the %s set is not the one that the run in %s began with. Give that one back, begin "
+                          "anew with --overwrite, or begin another run with its weights (training.init_from)",
+                          c->data.dir, sets[_i][0], sets[_i][1], c->training.model_dir));
+    word[1] = '1';
+    scratch_write(hw_arena_string(arena, "data/%s.fr", sets[_i][0]), text, size);
+    free(text);
+    recovers(c, "");
+}
+END_TEST
+
+/* ---- files that cannot be written -------------------------------------------------------------------------------- */
+
+/* Every kind of file in turn has a directory in the place of its temporary file. */
+static const char *const written[] = {
+    "source.vocab", "target.vocab",           "config.yaml",       "train.tsv", "valid.tsv",
+    "times.tsv",    "checkpoint.safetensors", "model.safetensors", "curves.svg", "checkpoints/step-10.safetensors",
+};
+
+START_TEST(one_file_cannot_be_written)
+{
+    const char *settings = "training.keep_checkpoints=9";
+    const hw_config *c = train_config(arena, "model", settings);
+    const char *path = scratch_path(hw_arena_string(arena, "model/%s", written[_i]));
+    hw_error err;
+    ck_assert(hw_directory_make(hw_arena_string(arena, "%s.tmp", path), &err));
+    fails(c, hw_arena_string(arena, "%s: cannot be written: Is a directory", path));
+    check_directory(scratch_path("model"));
+    ck_assert(!hw_file_exists(path));
+    ck_assert_int_eq(rmdir(hw_arena_string(arena, "%s.tmp", path)), 0);
+    recovers(c, settings);
+}
+END_TEST
+
+START_TEST(the_directory_is_a_file)
+{
+    const hw_config *c = train_config(arena, "model", "");
+    scratch_text("model", "a file");
+    fails(c, hw_arena_string(arena, "%s: the directory cannot be made: a file of that name is in the way",
+                             c->training.model_dir));
+}
+END_TEST
+
+/* Nothing is read-only to root, so it becomes somebody else. */
+START_TEST(the_directory_is_read_only)
+{
+    static const char *const mine[] = {".", "data", "model"};
+    const hw_config *c = train_config(arena, "model", "");
+    hw_error err;
+    ck_assert(hw_directory_make(c->training.model_dir, &err));
+    for (int i = 0; i < 3 && geteuid() == 0; i++) ck_assert_int_eq(chown(scratch_path(mine[i]), 65534, 65534), 0);
+    if (geteuid() == 0) ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);
+    ck_assert_int_eq(chmod(c->training.model_dir, 0555), 0);
+    fails(c, hw_arena_string(arena, "%s/source.vocab: cannot be written: Permission denied", c->training.model_dir));
+    ck_assert_int_eq(chmod(c->training.model_dir, 0755), 0);
+    recovers(c, "");
+}
+END_TEST
+
+/* A limit on the size of files cuts a write off in the middle, as a full disk does. */
+static void limit_files(int64_t bytes)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes < 0 ? RLIM_INFINITY : (rlim_t)bytes, RLIM_INFINITY}), 0);
+}
+
+static int64_t size_of(const char *name)
+{
+    struct stat status;
+    return stat(scratch_path(name), &status) ? -1 : (int64_t)status.st_size;
+}
+
+/* Of the files before the first step, in the order in which they are written. */
+START_TEST(a_file_does_not_fit)
+{
+    static const char *const names[] = {"source.vocab", "config.yaml", "checkpoint.safetensors"};
+    train_whole(train_config(arena, "sizes", ""), 1);
+    const hw_config *c = train_config(arena, "model", "");
+    limit_files(size_of(hw_arena_string(arena, "sizes/%s", names[_i])) * 9 / 10);
+    fails(c,
+          hw_arena_string(arena, "%s/%s: cannot be written whole: File too large", c->training.model_dir, names[_i]));
+    limit_files(-1);
+    ck_assert(!hw_file_exists(scratch_path(hw_arena_string(arena, "model/%s", names[_i]))));
+    ck_assert(!hw_file_exists(scratch_path(hw_arena_string(arena, "model/%s.tmp", names[_i]))));
+    recovers(c, "");
+}
+END_TEST
+
+/* The line's beginning would fit. */
+static void limit_log(const train_call *one, int64_t step)
+{
+    (void)one;
+    if (step == 11) limit_files(size_of("model/train.tsv") + 5);
+}
+
+START_TEST(a_line_does_not_fit)
+{
+    const hw_config *c = train_config(arena, "model", "");
+    call.after_step = limit_log;
+    fails(c, hw_arena_string(arena, "%s/train.tsv: cannot be written: File too large", c->training.model_dir));
+    limit_files(-1);
+    char *text = scratch_read(scratch_path("model/train.tsv"), NULL);
+    ck_assert_str_eq(text + strlen(text) - 1, "\n");
+    free(text);
+    check_directory(scratch_path("model"));
+    recovers(c, "");
+}
+END_TEST
+
+/* A small disk, filled up but for some bytes when a step is done. Lines of logs still go where their last ones are. */
+static const struct {
+    int64_t step, spare;
+    const char *file;
+} fillings[] = {
+    {4, 0, "model.safetensors"}, /* the last, after step 5 */
+    {6, 0, "model.safetensors"}, /* the best, after step 7 */
+    {9, 0, "curves.svg"},
+    {9, 24576, "checkpoint.safetensors"},
+};
+static int filling;
+
+static void fill_disk(const train_call *one, int64_t step)
+{
+    (void)one;
+    if (step != fillings[filling].step) return;
+    int file = open(scratch_path("disk/filler"), O_WRONLY | O_CREAT, 0600);
+    char block[4096] = {0};
+    int64_t bytes = 0;
+    for (ssize_t n; (n = write(file, block, sizeof block)) > 0;) bytes += n;
+    if (fillings[filling].spare) ck_assert_int_eq(ftruncate(file, bytes - fillings[filling].spare), 0);
+    close(file);
+}
+
+START_TEST(the_disk_is_full)
+{
+    hw_error err;
+    filling = _i;
+    ck_assert(hw_directory_make(scratch_path("disk"), &err));
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("tmpfs", scratch_path("disk"), "tmpfs", 0, "size=2m"))
+        return; /* only root may */
+    const hw_config *c = train_config(arena, "disk/model", "");
+    call.after_step = fill_disk;
+    fails(c, hw_arena_string(arena, "%s/%s: cannot be written whole: No space left on device", c->training.model_dir,
+                             fillings[_i].file));
+    check_directory(c->training.model_dir);
+    ck_assert_int_eq(unlink(scratch_path("disk/filler")), 0);
+    recovers(c, "");
+    ck_assert_int_eq(umount(scratch_path("disk")), 0);
+}
+END_TEST
+
+/* ---- damaged checkpoints ----------------------------------------------------------------------------------------- */
+
+static void damage(const char *from, const char *to)
+{
+    size_t size;
+    char *bytes = scratch_read(scratch_path("model/checkpoint.safetensors"), &size),
+         *at = memmem(bytes, size, from, strlen(from));
+    ck_assert_msg(at != NULL, "there is no %s", from);
+    ck_assert_uint_eq(strlen(from), strlen(to));
+    memcpy(at, to, strlen(to));
+    scratch_write("model/checkpoint.safetensors", bytes, size);
+    free(bytes);
+}
+
+static const struct {
+    const char *from, *to, *message;
+} damages[] = {
+    {"headwise checkpoint 1", "headwise checkpoint 9",
+     "%s: this is no checkpoint that this version reads (its format is \"headwise checkpoint 9\", not \"headwise "
+     "checkpoint 1\")"},
+    {"\"step\":\"9\"", "\"step\":\"x\"", "%s: the checkpoint's step is missing or no number"},
+    {"\"step\":\"9\"", "\"stop\":\"9\"", "%s: the checkpoint's step is missing or no number"},
+    {"\"updates\":\"9\"", "\"updates\":\"-\"", "%s: the checkpoint's updates is missing or no number"},
+    {"\"samples\":\"0\"", "\"samples\":\"3\"", "%s: it holds 3 weights to be averaged, but training.average is 0"},
+    {"\"place.next\":\"12\"", "\"place.next\":\"99\"",
+     "%s: the place in the data is beyond its end; the file is damaged"},
+    {"\"place.next\":\"12\"", "\"place.next\":\"-2\"", "%s: the checkpoint's place.next is missing or no number"},
+    {"first.output.bias", "fresh.output.bias", "%s: there is no tensor first.output.bias"},
+};
+
+START_TEST(a_damaged_checkpoint)
+{
+    const hw_config *c = train_config(arena, "model", "");
+    runs_to(c, 9);
+    damage(damages[_i].from, damages[_i].to);
+    char message[512];
+    snprintf(message, sizeof message, damages[_i].message, scratch_path("model/checkpoint.safetensors"));
+    train_run(&call, c);
+    ck_assert(!call.ok);
+    ck_assert_msg(!strncmp(call.err.message, message, strlen(message)), "%s\nnot %s", call.err.message, message);
+    damage(damages[_i].to, damages[_i].from);
+    recovers(c, "");
+}
+END_TEST
+
+Suite *test_train_faults(void);
+Suite *test_train_faults(void)
+{
+    Suite *suite = suite_create("train_faults");
+    TCase *t = tcase_create("numbers and data");
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, bad_steps_are_skipped);
+    tcase_add_test(t, ten_in_a_row_end_the_run);
+    tcase_add_loop_test(t, data_changed, 0, 2);
+    tcase_add_loop_test(t, a_damaged_checkpoint, 0, sizeof damages / sizeof *damages);
+    suite_add_tcase(suite, t);
+    t = tcase_create("writing");
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_loop_test(t, one_file_cannot_be_written, 0, sizeof written / sizeof *written);
+    tcase_add_test(t, the_directory_is_a_file);
+    tcase_add_test(t, the_directory_is_read_only);
+    tcase_add_loop_test(t, a_file_does_not_fit, 0, 3);
+    tcase_add_test(t, a_line_does_not_fit);
+    tcase_add_loop_test(t, the_disk_is_full, 0, sizeof fillings / sizeof *fillings);
+    suite_add_tcase(suite, t);
+    return suite;
+}
