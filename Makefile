@@ -8,6 +8,7 @@
 #   make valgrind every test under valgrind (slow; SUITE=test_NAME runs one suite, here and in the two below)
 #   make coverage the share of lines of src/ that the tests run
 #   make check-one one precision only: REAL=float SUITE=test_nn
+#   make kill-test N=200: kill training at so many random moments; each run must go on to the same bytes
 #
 # REAL=float|double chooses the number type (double is for checking gradients); objects go to build/REAL[-VARIANT].
 
@@ -103,13 +104,17 @@ toy: all
 	bin/evaluate models/toy_translate
 	bin/inspect models/toy_translate --source "the cat sat on the mat"
 
-.PHONY: check check-one sanitize valgrind coverage
+.PHONY: check check-one kill-test sanitize valgrind coverage
 check: all
 	@$(MAKE) --no-print-directory check-one REAL=double
 	@$(MAKE) --no-print-directory check-one REAL=float
 
 check-one: $(OUT)/tests/run
 	$(OUT)/tests/run $(SUITE)
+
+N ?= 200
+kill-test: $(OUT)/tests/run
+	HEADWISE_KILLS=$(N) $(OUT)/tests/run test_train_kill
 
 # Under these tools all tests are slower.
 sanitize:
