@@ -1,6 +1,6 @@
-/* Search and scoring, held against running the network the plain way: cached decoding equals running the whole prefix again, a beam
- * of 1 takes the likeliest token each time, a beam as wide as the space finds what enumeration finds; and nothing depends on how
- * sentences are batched or on threads. */
+/* Search and scoring, held against running the network the plain way: cached decoding equals running the whole prefix
+ * again, a beam of 1 takes the likeliest token each time, a beam as wide as the space finds what enumeration finds; and
+ * nothing depends on how sentences are batched or on threads. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,14 +16,15 @@ static const hw_search_options greedy = {.beam = 1, .n_best = 1, .length_penalty
 
 static hw_search_options options(int64_t beam, int64_t n_best, int64_t max_length, double alpha, int64_t batch)
 {
-    return (hw_search_options){.beam = beam, .n_best = n_best, .max_length = max_length, .length_penalty = alpha,
-                               .batch_sentences = batch};
+    return (hw_search_options){
+        .beam = beam, .n_best = n_best, .max_length = max_length, .length_penalty = alpha, .batch_sentences = batch};
 }
 
 /* ---- the plain way ----------------------------------------------------------------------------------------------- */
 
 /* Log-probabilities of what follows the prefix, by running all of it. out [V] */
-static void plain_next(hw_tape *tape, const hw_transformer *m, hw_ids source, const int32_t *ids, int64_t length, double *out)
+static void plain_next(hw_tape *tape, const hw_transformer *m, hw_ids source, const int32_t *ids, int64_t length,
+                       double *out)
 {
     int64_t zero = 0, n = source.count + 1, rows = length + 1, v = m->options.target_vocabulary;
     int32_t *in = calloc((size_t)n, sizeof *in), *fed = calloc((size_t)rows, sizeof *fed);
@@ -54,7 +55,8 @@ static double near(double a, double b) { return fabs(a - b) / fmax(1, fabs(b)); 
 
 /* ---- greedy ------------------------------------------------------------------------------------------------------ */
 
-/* Every token is the likeliest that the plain way sees, with the same log-probability; ends at </s> or at 100 tokens. */
+/* Every token is the likeliest that the plain way sees, with the same log-probability; ends at </s> or at 100 tokens.
+ */
 START_TEST(greedy_equals_running_the_whole_prefix)
 {
     enum { V = 23, COUNT = 4, MOST = 100 };
@@ -168,8 +170,8 @@ START_TEST(a_wide_beam_finds_what_enumeration_finds)
 }
 END_TEST
 
-/* A narrower beam is pruned, but its hypotheses' log-probabilities are those of teacher forcing, in falling order of scores, all
- * different. */
+/* A narrower beam is pruned, but its hypotheses' log-probabilities are those of teacher forcing, in falling order of
+ * scores, all different. */
 START_TEST(beams_score_as_teacher_forcing_does)
 {
     enum { V = 40, COUNT = 6, BEAM = 5 };
@@ -187,7 +189,8 @@ START_TEST(beams_score_as_teacher_forcing_does)
             hw_ids target = {h->ids, h->length};
             hw_loss_count sum = hw_score_pairs(r, 1, &sources[s], &target, 0, nll);
             ck_assert_int_eq(sum.tokens, h->length + 1);
-            for (int64_t t = 0; t <= h->length; t++) ck_assert_double_lt(near(-(double)nll[t], (double)h->log_probs[t]), 1e-5);
+            for (int64_t t = 0; t <= h->length; t++)
+                ck_assert_double_lt(near(-(double)nll[t], (double)h->log_probs[t]), 1e-5);
             ck_assert_double_lt(near(-sum.nll, h->log_prob), 1e-5);
             if (!before) continue;
             ck_assert_double_ge(before->score, h->score);
@@ -210,7 +213,8 @@ static void ck_same(const hw_hypotheses *a, const hw_hypotheses *b)
         ck_assert_int_eq(x->length, y->length);
         ck_assert(!memcmp(x->ids, y->ids, (size_t)x->length * sizeof *x->ids));
         ck_assert(!memcmp(x->log_probs, y->log_probs, (size_t)(x->length + 1) * sizeof *x->log_probs));
-        ck_assert(!memcmp(&x->score, &y->score, sizeof x->score) && !memcmp(&x->log_prob, &y->log_prob, sizeof x->score));
+        ck_assert(!memcmp(&x->score, &y->score, sizeof x->score) &&
+                  !memcmp(&x->log_prob, &y->log_prob, sizeof x->score));
     }
 }
 
@@ -244,14 +248,40 @@ START_TEST(bits_do_not_depend_on_batch_order_or_threads)
 }
 END_TEST
 
+START_TEST(ids_only_finds_the_same_tokens)
+{
+    enum { V = 61, COUNT = 60 };
+    hw_arena *arena = hw_arena_new(0);
+    hw_transformer *m = small_network(_i, V, 8);
+    hw_ids *sources = random_sentences(arena, COUNT, 0, 24, V, 5);
+    hw_search_options with = options(1, 1, 12, 0.6, 16), without = with;
+    without.ids_only = true;
+    hw_runner *a = hw_runner_new(m), *b = hw_runner_new(m);
+    const hw_hypotheses *x = hw_search(a, &with, COUNT, sources), *y = hw_search(b, &without, COUNT, sources);
+    for (int i = 0; i < COUNT; i++) {
+        const hw_hypothesis *p = &x[i].items[0], *q = &y[i].items[0];
+        ck_assert_int_eq(p->length, q->length);
+        ck_assert(!memcmp(p->ids, q->ids, (size_t)p->length * sizeof *p->ids));
+        ck_assert_int_eq(p->cut, q->cut);
+        ck_assert(p->log_probs && !q->log_probs);
+    }
+    hw_runner_free(a);
+    hw_runner_free(b);
+    hw_transformer_free(m);
+    hw_arena_free(arena);
+}
+END_TEST
+
 START_TEST(scores_do_not_depend_on_batch_or_threads)
 {
     enum { V = 30, COUNT = 150 };
     hw_arena *arena = hw_arena_new(0);
     hw_transformer *m = small_network(_i, V, 8);
-    hw_ids *sources = random_sentences(arena, COUNT, 0, 20, V, 5), *targets = random_sentences(arena, COUNT, 0, 20, V, 6);
+    hw_ids *sources = random_sentences(arena, COUNT, 0, 20, V, 5),
+           *targets = random_sentences(arena, COUNT, 0, 20, V, 6);
     hw_runner *r = hw_runner_new(m);
-    hw_real *nll = hw_arena_alloc(arena, COUNT * 21 * sizeof *nll), *again = hw_arena_alloc(arena, COUNT * 21 * sizeof *nll);
+    hw_real *nll = hw_arena_alloc(arena, COUNT * 21 * sizeof *nll),
+            *again = hw_arena_alloc(arena, COUNT * 21 * sizeof *nll);
     hw_threads_set(1);
     hw_loss_count one = hw_score_pairs(r, COUNT, sources, targets, 0.1, nll);
     hw_threads_set(3);
@@ -284,7 +314,8 @@ START_TEST(examining_gives_attention_and_log_probabilities)
     enum { V = 30, COUNT = 40 };
     hw_arena *arena = hw_arena_new(0);
     hw_transformer *m = small_network(_i, V, 21);
-    hw_ids *sources = random_sentences(arena, COUNT, 0, 20, V, 5), *targets = random_sentences(arena, COUNT, 0, 20, V, 6);
+    hw_ids *sources = random_sentences(arena, COUNT, 0, 20, V, 5),
+           *targets = random_sentences(arena, COUNT, 0, 20, V, 6);
     hw_runner *r = hw_runner_new(m);
     const hw_examined *all = hw_examine(r, COUNT, sources, targets, arena);
     for (int i = 0; i < COUNT; i++) {
@@ -399,7 +430,8 @@ START_TEST(a_second_call_allocates_nothing)
     for (int i = 0; i < 4; i++) {
         hw_search(r, &o, 40, sources);
         hw_worker *w = hw_runner_worker(r);
-        int64_t now = hw_arena_mallocs(hw_tape_arena(w->tape)) + hw_arena_mallocs(w->batch) + hw_arena_mallocs(w->results);
+        int64_t now =
+            hw_arena_mallocs(hw_tape_arena(w->tape)) + hw_arena_mallocs(w->batch) + hw_arena_mallocs(w->results);
         if (i == 3) ck_assert_int_eq(now, mallocs);
         mallocs = now;
     }
@@ -438,7 +470,8 @@ static const struct {
     {{.beam = 4, .n_best = 5, .batch_sentences = 1},
      "n-best: 5 translations cannot come out of a beam of 4; set beam to 5 or more"},
     {{.beam = 4, .n_best = 4, .max_length = -1, .batch_sentences = 1}, "max-length: -1 is negative"},
-    {{.beam = 4, .n_best = 4, .length_penalty = -0.5, .batch_sentences = 1}, "length-penalty: -0.5; 0 or more was expected"},
+    {{.beam = 4, .n_best = 4, .length_penalty = -0.5, .batch_sentences = 1},
+     "length-penalty: -0.5; 0 or more was expected"},
     {{.beam = 4, .n_best = 4, .length_penalty = (double)NAN, .batch_sentences = 1},
      "length-penalty: nan; 0 or more was expected"},
     {{.beam = 4, .n_best = 4, .batch_sentences = 0}, "batch: 0; at least one sentence"},
@@ -503,6 +536,7 @@ Suite *test_decode(void)
     tcase_add_test(c, settings_of_heads_reach_search_and_scores);
     tcase_add_test(c, a_network_that_is_not_finite_finds_nothing);
     tcase_add_test(c, the_maximum_length_is_kept);
+    tcase_add_loop_test(c, ids_only_finds_the_same_tokens, 0, 2);
     tcase_add_test(c, a_second_call_allocates_nothing);
     tcase_add_test(c, ties_go_to_the_first);
     tcase_add_loop_test(c, options_that_cannot_work_are_refused, 0, WRONG);

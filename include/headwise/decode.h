@@ -79,6 +79,7 @@ typedef struct hw_search_options {
     int64_t max_length;      /* tokens of a translation at most, </s> not counted; 0: twice the source's and 20 more */
     double length_penalty;   /* alpha; 0: hypotheses are compared by log-probability alone */
     int64_t batch_sentences; /* sentences decoded together at most; no result depends on it */
+    bool ids_only;           /* only the tokens are wanted: greedy search then saves the softmax */
     int64_t min_length;      /* tokens of a translation at least, as far as the maximum allows */
 } hw_search_options;
 
@@ -90,8 +91,8 @@ bool hw_search_options_check(const hw_search_options *o, hw_error *err);
 typedef struct hw_hypothesis {
     int64_t length;           /* tokens, </s> not counted */
     const int32_t *ids;       /* [length] */
-    const hw_real *log_probs; /* [length + 1] natural log, of each token and of </s> */
-    double log_prob;          /* their sum */
+    const hw_real *log_probs; /* [length + 1] natural log, of each token and of </s>; NULL with ids_only */
+    double log_prob;          /* their sum; with ids_only this and the score are 0 */
     double score;             /* log_prob / ((5 + length + 1) / 6) ^ alpha: what hypotheses are ordered by (Wu et al. 2016) */
     bool cut;                 /* it was ended at the maximum length */
 } hw_hypothesis;

@@ -54,7 +54,8 @@ static void decode_batch(bench *b, int64_t first, bench_result *sums)
                            .n_best = 1,
                            .max_length = length,
                            .min_length = length,
-                           .batch_sentences = b->options->batch};
+                           .batch_sentences = b->options->batch,
+                           .ids_only = true};
     double start = hw_seconds();
     const hw_hypotheses *found = hw_search(b->runner, &o, count, b->sources);
     double seconds = hw_seconds() - start;

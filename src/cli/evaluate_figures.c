@@ -86,6 +86,7 @@ bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, 
     *out = (hw_evaluation){.sentences = set->count};
     hw_search_options search = hw_search_options_of(config);
     search.n_best = 1;
+    search.ids_only = true;
     hw_translator *translator = hw_translator_new(bundle, &search);
     hw_runner *runner = hw_translator_runner(translator);
     bool ok = score(bundle, set, runner, out, err);

@@ -53,6 +53,7 @@ static hw_tokens tokens_of_ids(hw_cli *cli, const hw_vocabulary *v, const int32_
 static hw_tokens translate(hw_cli *cli, const hw_bundle *bundle, const char *source)
 {
     hw_search_options search = hw_search_options_of(bundle->config);
+    search.ids_only = true;
     hw_translator *t = hw_translator_new(bundle, &search);
     const hw_translation *best = hw_translate_lines(t, 1, &source, NULL);
     hw_tokens tokens = hw_tokens_new(cli->arena);

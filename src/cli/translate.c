@@ -1,8 +1,9 @@
 /* headwise translate: N lines in, N lines out, in order, whatever the lines hold.
  *
- * Lines are read until a window is full or the input pauses, translated together, and printed; so a million lines take the
- * memory of a window, and whoever types one gets its translation at once. No result depends on where windows end. Bytes that are
- * not UTF-8 are read as U+FFFD with one warning; a line that cannot be translated gives an empty line. */
+ * Lines are read until a window is full or the input pauses, translated together, and printed; so a million lines take
+ * the memory of a window, and whoever types one gets its translation at once. No result depends on where windows end.
+ * Bytes that are not UTF-8 are read as U+FFFD with one warning; a line that cannot be translated gives an empty line.
+ */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,11 @@
 #include "cli/cli.h"
 #include "cli/model_json.h"
 
-enum { WINDOW_BYTES = 1 << 22, WINDOW_BATCHES = 16 }; /* text of a window; batches a thread in it */
+enum {
+    WINDOW_BYTES = 1 << 22, /* text of a window at most */
+    WINDOW_BATCHES = 16,    /* batches a thread in it at most */
+    EXAMINED = 64,          /* lines whose attention is kept at once */
+};
 
 typedef struct options {
     int64_t beam, n_best, max_length, batch; /* -1: as the model's configuration has it */
@@ -41,8 +46,8 @@ typedef struct job {
     hw_translator *translator;
     const char *path; /* as messages call it */
     hw_reader *reader;
-    hw_arena *arena;  /* of one window */
-    int64_t window;   /* lines at most */
+    hw_arena *arena; /* of one window */
+    int64_t window;  /* lines at most */
     const char **lines;
     size_t *bytes;
     int64_t count, done, failed;
@@ -73,8 +78,9 @@ static hw_search_options search_options(const options *o, const hw_config *confi
 static const char *mend(job *j, const char *line, size_t *bytes, int64_t bad)
 {
     if (!j->warned)
-        hw_cli_say("%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; it is read as U+FFFD, and so are all like it",
-                   j->path, (long long)hw_reader_number(j->reader), (long long)bad + 1, (unsigned)(unsigned char)line[bad]);
+        hw_cli_say(
+            "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; it is read as U+FFFD, and so are all like it",
+            j->path, (long long)hw_reader_number(j->reader), (long long)bad + 1, (unsigned)(unsigned char)line[bad]);
     j->warned = true;
     char *out = hw_arena_alloc(j->arena, 3 * *bytes + 1), *to = out;
     for (size_t at = 0; at < *bytes;) {
@@ -112,7 +118,7 @@ static int read_window(job *j, hw_error *err)
 
 static void print_text(const job *j, const hw_translation *t)
 {
-    for (int64_t k = 0; k < t->count && !ferror(stdout); k++) {
+    for (int64_t k = 0; k < t->count; k++) {
         if (k) putchar('\t');
         if (j->scores && t->hypotheses) printf("%.6f\t", t->hypotheses[k].score);
         fputs(t->texts[k], stdout);
@@ -137,26 +143,39 @@ static void print_json(const job *j, int64_t i, const hw_translation *t, const h
     json_t *root = json_object(), *list = json_array();
     json_object_set_new(root, "line", json_integer(j->done + i + 1));
     json_object_set_new(root, "source", json_stringn(j->lines[i], j->bytes[i]));
-    if (t->source.count) json_object_set_new(root, "source_tokens", hw_json_source_tokens(t->source_tokens, t->source.count));
+    if (t->source.count)
+        json_object_set_new(root, "source_tokens", hw_json_source_tokens(t->source_tokens, t->source.count));
     for (int64_t k = 0; k < t->count; k++) json_array_append_new(list, hypothesis_json(j, t, k));
     json_object_set_new(root, "translations", list);
     if (x) json_object_set_new(root, "attention", hw_json_attention(x, "cross"));
     hw_json_print(root, false);
 }
 
-/* The attention of each line's best translation goes along. */
-static void print_window_json(job *j, const hw_translation *all)
+/* The attention of each line's best translation goes along; a few lines' at a time, since it is large. */
+static void print_lines_json(job *j, const hw_translation *all, int64_t first, int64_t end)
 {
-    hw_ids *sources = hw_arena_alloc(j->arena, (size_t)j->count * sizeof *sources);
-    hw_ids *targets = hw_arena_alloc(j->arena, (size_t)j->count * sizeof *targets);
+    hw_arena_mark mark = hw_arena_begin(j->arena);
+    hw_ids sources[EXAMINED], targets[EXAMINED];
     int64_t count = 0;
-    for (int64_t i = 0; i < j->count; i++) {
+    for (int64_t i = first; i < end; i++) {
         if (!all[i].hypotheses) continue;
         sources[count] = all[i].source;
         targets[count++] = (hw_ids){all[i].hypotheses[0].ids, all[i].hypotheses[0].length};
     }
     const hw_examined *x = hw_examine(hw_translator_runner(j->translator), count, sources, targets, j->arena);
-    for (int64_t i = 0; i < j->count && !ferror(stdout); i++) print_json(j, i, &all[i], all[i].hypotheses ? x++ : NULL);
+    for (int64_t i = first; i < end; i++) print_json(j, i, &all[i], all[i].hypotheses ? x++ : NULL);
+    hw_arena_end(j->arena, mark);
+}
+
+static void print_window(job *j, const hw_translation *all)
+{
+    int64_t step = j->cli->json ? EXAMINED : 1;
+    for (int64_t i = 0; i < j->count && !ferror(stdout); i += step) {
+        if (j->cli->json)
+            print_lines_json(j, all, i, i + step < j->count ? i + step : j->count);
+        else
+            print_text(j, &all[i]);
+    }
 }
 
 static void show_progress(job *j, bool last)
@@ -177,9 +196,7 @@ static bool translate_all(job *j, hw_error *err)
         more = read_window(j, err);
         const hw_translation *all = hw_translate_lines(j->translator, j->count, j->lines, j->bytes);
         for (int64_t i = 0; i < j->count; i++) j->failed += !all[i].count;
-        if (j->cli->json) print_window_json(j, all);
-        else
-            for (int64_t i = 0; i < j->count; i++) print_text(j, &all[i]);
+        print_window(j, all);
         j->done += j->count;
         if (more < 0) return false;
         if (hw_reader_waiting(j->reader) && !hw_cli_flush()) break;
@@ -192,10 +209,15 @@ static int translate(hw_cli *cli, const options *o, const hw_bundle *bundle, hw_
 {
     hw_error err;
     hw_search_options search = search_options(o, bundle->config);
+    search.ids_only = !cli->json && !o->scores;
     if (!hw_search_options_check(&search, &err)) return hw_cli_refuse(&err);
     const char *path = cli->argument_count > 1 ? cli->arguments[1] : "-";
     bool standard = !strcmp(path, "-");
-    job j = {.cli = cli, .scores = o->scores, .bundle = bundle, .reader = reader, .path = standard ? "standard input" : path};
+    job j = {.cli = cli,
+             .scores = o->scores,
+             .bundle = bundle,
+             .reader = reader,
+             .path = standard ? "standard input" : path};
     j.prompt = standard && isatty(STDIN_FILENO) && !cli->quiet;
     j.translator = hw_translator_new(bundle, &search);
     j.arena = hw_arena_new(0);
@@ -234,11 +256,12 @@ const hw_cli_command hw_cli_translate = {
     .least = 1,
     .most = 2,
     .takes = HW_CLI_JSON,
-    .description =
-        "Translates FILE, or standard input, to standard output: one line out for each line in, always, in order. MODEL is a "
-        "model directory. FILE may be compressed by gzip. An empty line gives an empty line.\n"
-        "With --json each line out is an object: source, source_tokens, translations (text, tokens, score, log_prob, log_probs), "
-        "and the attention of every cross-attention head for the best translation.",
+    .description = "Translates FILE, or standard input, to standard output: one line out for each line in, always, in "
+                   "order. MODEL is a "
+                   "model directory. FILE may be compressed by gzip. An empty line gives an empty line.\n"
+                   "With --json each line out is an object: source, source_tokens, translations (text, tokens, score, "
+                   "log_prob, log_probs), "
+                   "and the attention of every cross-attention head for the best translation.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

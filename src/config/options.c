@@ -68,7 +68,7 @@ const hw_option hw_options[] = {
     INTEGER(training, shards, "4", 1, 1024,
             "parts of a batch that are computed side by side, whatever the\n"
             "number of threads; results depend on it in their last bits"),
-    INTEGER(training, micro_batch_tokens, "512", 0, ANY,
+    INTEGER(training, micro_batch_tokens, "96", 0, ANY,
             "tokens of a shard that are computed at once, so that activations\n"
             "stay in cache (0: the whole shard)"),
     CHOICE(training, optimizer, "adam", HW_ADAM, "adam|adamw",

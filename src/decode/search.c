@@ -120,6 +120,9 @@ static void constrain(const search *s, const sentence *x, hw_real *logits, int64
 
 static sentence *sentence_of(search *s, int64_t row) { return &s->sentences[s->state.rows[row].sentence]; }
 
+/* With a beam of 1 the largest logit is the best token, and nobody asks for its probability. */
+static bool plain(const search *s) { return s->options->ids_only && s->options->beam == 1; }
+
 /* Logits in blocks of rows that stay in cache; each row's are offered to its sentence at once. */
 static void rank_continuations(search *s, hw_tensor *decoded)
 {
@@ -137,7 +140,7 @@ static void rank_continuations(search *s, hw_tensor *decoded)
         hw_real *logits = hw_logits(&pass, m, &part)->data;
         for (int64_t r = 0; r < part.shape[0]; r++, logits += n) {
             sentence *x = sentence_of(s, first + r);
-            double normaliser = hw_log_normaliser(logits, n);
+            double normaliser = plain(s) ? 0 : hw_log_normaliser(logits, n);
             constrain(s, x, logits, n);
             hw_top_offer(&x->top, logits, n, s->living[first + r].log_prob, normaliser, first + r);
         }
@@ -203,18 +206,21 @@ static void begin(search *s, hw_runner *r, int64_t count, const hw_ids *sources,
     hw_state_continue(&s->state, s->next_rows, count);
 }
 
-static void tell_hypothesis(const ended *e, int64_t most, hw_hypothesis *out, hw_arena *arena)
+static void tell_hypothesis(const search *s, const ended *e, int64_t most, hw_hypothesis *out, hw_arena *arena)
 {
     int64_t length = 0;
     for (const token *t = e->last; t; t = t->before) length++;
     int32_t *ids = hw_arena_alloc(arena, (size_t)length * sizeof *ids);
+    *out = (hw_hypothesis){.length = length, .ids = ids, .cut = length == most};
+    int64_t at = length;
+    for (const token *t = e->last; t; t = t->before) ids[--at] = t->id;
+    if (plain(s)) return;
     hw_real *log_probs = hw_arena_alloc(arena, (size_t)(length + 1) * sizeof *log_probs);
-    *out = (hw_hypothesis){length, ids, log_probs, e->log_prob, e->score, length == most};
-    log_probs[length] = e->end_log_prob;
-    for (const token *t = e->last; t; t = t->before) {
-        ids[--length] = t->id;
-        log_probs[length] = t->log_prob;
-    }
+    out->log_probs = log_probs;
+    out->log_prob = e->log_prob;
+    out->score = e->score;
+    log_probs[at = length] = e->end_log_prob;
+    for (const token *t = e->last; t; t = t->before) log_probs[--at] = t->log_prob;
 }
 
 static void tell(const search *s, hw_hypotheses *out)
@@ -224,7 +230,7 @@ static void tell(const search *s, hw_hypotheses *out)
         const sentence *x = &s->sentences[i];
         int64_t count = x->ended_count < s->options->n_best ? x->ended_count : s->options->n_best;
         hw_hypothesis *items = hw_arena_alloc(arena, (size_t)count * sizeof *items);
-        for (int64_t k = 0; k < count; k++) tell_hypothesis(&x->ended[k], x->most, &items[k], arena);
+        for (int64_t k = 0; k < count; k++) tell_hypothesis(s, &x->ended[k], x->most, &items[k], arena);
         out[x->place] = (hw_hypotheses){count, items};
     }
 }
