@@ -47,8 +47,8 @@ static const char *const variants[] = {
     "training.ema=0.8;training.metric=bleu",
     "training.average=3;training.average_every=2;training.keep_checkpoints=3",
     "training.average=4;training.schedule=cosine;training.batch_sentences=0;training.batch_tokens=40",
-    "training.patience=1;training.learning_rate=1;training.validate_every=4;training.keep_checkpoints=9;training.log_"
-    "every=3",
+    ("training.patience=1;training.learning_rate=1;training.validate_every=4;training.keep_checkpoints=9;"
+     "training.log_every=3"),
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
