@@ -128,7 +128,7 @@ START_TEST(agreement_crosses_phrases_but_not_free_parts)
                   "lexicon:\n"
                   "  i: {pos: PRON, en: {sg: i, pl: we}, fr: {sg: je, pl: nous}, is: first}\n"
                   "  cat: {pos: NOUN, en: {sg: cat, pl: cats}, fr: {sg: chat, pl: chats}, is: third}\n"
-                  "  see: {pos: VERB, en: {third.sg: sees, else: see},\n"
+                  "  see: {pos: VERB, en: {else: see, third.sg: sees},\n"
                   "        fr: {first.sg: vois, first.pl: voyons, third.sg: voit, third.pl: voient}}\n"
                   "rules:\n"
                   "  s:\n"
@@ -257,6 +257,28 @@ START_TEST(forms_of_several_words_can_merge_with_others)
                                   "2\tprès\t_\tADP\t_\t_\t4\tcase\t_\t_\n"
                                   "3\tdu\t_\tADP\t_\t_\t2\tfixed\t_\t_\n"
                                   "4\tchat\t_\tNOUN\t_\t_\t1\tnmod\t_\t_\n\n");
+}
+END_TEST
+
+START_TEST(of_merged_words_the_one_that_hangs_outside_stands_for_all)
+{
+    surface("noun{star}[sg] of_cat:nmod", "    - {words: le chat, becomes: minet}\n");
+    expect_file("test.fr", "étoile de minet\n");
+    expect_file("test.align", "0-0 1-1 2-2 3-2\n");
+    expect_file("test.fr.conllu", "1\tétoile\t_\tNOUN\t_\t_\t0\troot\t_\t_\n"
+                                  "2\tde\t_\tADP\t_\t_\t3\tcase\t_\t_\n"
+                                  "3\tminet\t_\tNOUN\t_\t_\t1\tnmod\t_\t_\n\n");
+    surface("noun{star}[sg] near_cat:nmod", "    - {words: près de, becomes: chez}\n");
+    expect_file("test.fr", "étoile chez le chat\n");
+    expect_file("test.align", "0-0 1-1 2-2 3-3\n"); /* a link that was sure and possible is sure */
+}
+END_TEST
+
+START_TEST(a_pass_does_not_apply_to_what_it_wrote)
+{
+    surface("noun{star}[sg] of_cat:nmod", "    - {words: de, becomes: de de}\n");
+    expect_file("test.fr", "étoile de de le chat\n");
+    expect_file("test.align", "0-0 1-1 1p2 2-3 3-4\n");
 }
 END_TEST
 
@@ -405,8 +427,9 @@ static const char COMBINATIONS[] =
          "  other[gender]:\n"
          "    - both: adj:amod noun\n";
 
-/* Marks the combinations "adj noun" that the lines of a file have; unseen: only lines of that group. */
-static void collect(const char *path, const char *groups, const char *group, bool pairs[4][3])
+/* Marks the combinations "adj noun" that the lines of a file have (of one group, where groups is not NULL); crossed,
+ * where not NULL: also the first adjective with the second noun, which it does not describe. */
+static void collect(const char *path, const char *groups, const char *group, bool pairs[4][3], bool crossed[4][3])
 {
     char *text = scratch_read(scratch_path(path), NULL), *rest = text;
     char *labels = groups ? scratch_read(scratch_path(groups), NULL) : NULL, *labels_rest = labels;
@@ -414,8 +437,9 @@ static void collect(const char *path, const char *groups, const char *group, boo
     for (char *line; (line = strsep(&rest, "\n")) && *line;) {
         const char *label = labels ? strsep(&labels_rest, "\n") : NULL;
         if (label && strcmp(label, group)) continue;
-        for (; (line = strstr(line, "a")) && line[1] >= '0' && line[1] <= '9'; line += 5)
-            pairs[line[4] - '0'][line[1] - '0'] = true;
+        if (line[0] != 'a') continue;                                                      /* the pinned one */
+        pairs[line[4] - '0'][line[1] - '0'] = pairs[line[10] - '0'][line[7] - '0'] = true; /* a0 n0 a1 n1 */
+        if (crossed) crossed[line[10] - '0'][line[1] - '0'] = true;
     }
     free(text);
     free(labels);
@@ -423,22 +447,23 @@ static void collect(const char *path, const char *groups, const char *group, boo
 
 START_TEST(held_out_combinations_are_in_the_test_set_only)
 {
-    bool train[4][3] = {{false}}, seen[4][3] = {{false}}, unseen[4][3] = {{false}};
+    bool train[4][3] = {{false}}, crossed[4][3] = {{false}}, seen[4][3] = {{false}}, unseen[4][3] = {{false}};
     for (int seed = 1; seed <= 2; seed++) {
         ck_assert_msg(generate_into("out", COMBINATIONS, (hw_grammar_options){-1, -1, -1, seed, false}), "%s",
                       error.message);
         ck_assert_int_eq(report.unseen, 40);
         ck_assert_int_eq(lines_with("out/test.groups", "unseen"), 40);
         ck_assert_int_eq(lines_with("out/test.groups", "seen"), 61);
-        collect("out/train.en", NULL, NULL, train);
-        collect("out/valid.en", NULL, NULL, train);
-        collect("out/test.en", "out/test.groups", "seen", seen);
-        collect("out/test.en", "out/test.groups", "unseen", unseen);
+        collect("out/train.en", NULL, NULL, train, crossed);
+        collect("out/valid.en", NULL, NULL, train, NULL);
+        collect("out/test.en", "out/test.groups", "seen", seen, NULL);
+        collect("out/test.en", "out/test.groups", "unseen", unseen, NULL);
     }
     int held = 0;
     for (int n = 0; n < 4; n++)
         for (int a = 0; a < 3; a++) {
             ck_assert_msg(!seen[n][a] || train[n][a], "n%d a%d is called seen", n, a);
+            ck_assert_msg(crossed[n][a], "n%d a%d are kept out where they do not belong together", n, a);
             held += !train[n][a];
             ck_assert_msg(train[n][a] || unseen[n][a], "n%d a%d is nowhere", n, a);
         }
@@ -484,6 +509,22 @@ START_TEST(lengths_and_distinct_words_are_kept)
                  "b ! ! = b ! !\n"
                  "b a ! = b a !\n"
                  "b a = b a\n");
+}
+END_TEST
+
+START_TEST(words_in_a_row_are_avoided)
+{
+    generate(HEAD "corpus: {pairs: 11}\n"
+                  "avoid: {en: [a b], fr: [c]}\n"
+                  "lexicon:\n"
+                  "  word: {pos: X, entries: [{en: a, fr: a}, {en: b, fr: b}, {en: ab, fr: c}, {en: d, fr: cc}]}\n"
+                  "rules:\n"
+                  "  s:\n"
+                  "    - both: word\n"
+                  "    - both: word other=word:dep\n");
+    expect_pairs("a = a\na a = a a\na d = a cc\n"
+                 "b = b\nb a = b a\nb b = b b\nb d = b cc\n"
+                 "d = cc\nd a = cc a\nd b = cc b\nd d = cc cc\n");
 }
 END_TEST
 
@@ -589,6 +630,8 @@ Suite *test_grammar(void)
     tcase_add_test(tc, merged_words_keep_heads_and_links);
     tcase_add_test(tc, passes_run_in_order);
     tcase_add_test(tc, forms_of_several_words_can_merge_with_others);
+    tcase_add_test(tc, of_merged_words_the_one_that_hangs_outside_stands_for_all);
+    tcase_add_test(tc, a_pass_does_not_apply_to_what_it_wrote);
     tcase_add_test(tc, split_words_keep_heads_and_links);
     tcase_add_test(tc, marks_stay_matched_when_words_before_them_merge_or_split);
     tcase_add_test(tc, passes_can_ask_for_features_and_relations);
@@ -598,6 +641,7 @@ Suite *test_grammar(void)
     tcase_add_test(tc, held_out_combinations_are_in_the_test_set_only);
     tcase_add_test(tc, no_source_stands_twice_and_pinned_ones_come_first);
     tcase_add_test(tc, lengths_and_distinct_words_are_kept);
+    tcase_add_test(tc, words_in_a_row_are_avoided);
     tcase_add_test(tc, a_source_with_two_targets_is_reported);
     tcase_add_test(tc, what_cannot_be_had_is_said);
     tcase_add_test(tc, the_report_counts_phenomena_and_distances);

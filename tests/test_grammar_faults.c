@@ -21,7 +21,7 @@ static const char GOOD[] = "sides: [en, fr]\n"
                            "    entries:\n"
                            "      - {en: [cat, cats], fr: [chat, chats], is: m}\n"
                            "  ne: {pos: ADV, fr: ne}\n"
-                           "  every: {pos: DET, en: every, fr: chaque, is: sg}\n"
+                           "  every: {pos: DET, en: every, fr: {sg: chaque}, is: sg}\n"
                            "  name: {pos: PROPN, syllables: [ba, bo], pieces: {2: 1}, joiner: '@@'}\n"
                            "rules:\n"
                            "  s:\n"
@@ -88,10 +88,18 @@ static const fault faults[] = {
     {"is: m}\n", "is: m}\n      - {is: m}\n", "14:9: lexicon.noun: a word needs a form for en or for fr"},
     {"is: m}\n", "is: m}\n      - dog\n", "14:9: an entry: expected a mapping (name: ...) with at least one name"},
     {"f.sg: la, ", "", "8:8: lexicon.det: 'the' has no fr form for sg.f; add it, or say with `is:` what it is"},
-    {"fr: chaque, is: sg", "fr: {sg: chaque}",
+    {"{sg: chaque}, is: sg", "{sg: chaque}",
      "15:10: lexicon.every: 'every' has no fr form for pl; add it, or say with `is:` what it is"},
     {"pieces: {2: 1}, ", "", "16:9: lexicon.name: syllables need `pieces: {how many: weight}`"},
     {"pieces: {2: 1}", "pieces: {20: 1}", "16:52: a number of pieces: 20 is out of range; it goes from 1 to 8"},
+    {"classes:", "avoid: {fr: [le, [la]]}\nclasses:",
+     "24:18: avoid: expected a text, found a list"},
+    {"classes:", "avoid: {de: [le]}\nclasses:",
+     "24:9: unknown key de"},
+    {"classes:", "distinct: [noun, np]\nclasses:",
+     "24:18: np is a phrase, not a word class"},
+    {"classes:", "annotate: {en: nombre}\nclasses:",
+     "24:16: there is no feature nombre; did you mean number?"},
     /* the notation of rules */
     {"both: det:det noun\n", "both: det:det noun:\n", "22:25: mapping values are not allowed in this context"},
     {"both: det:det noun\n", "both: det noun\n", "22:17: det and noun both have no relation; only the head has none"},

@@ -298,18 +298,28 @@ static bool read_corpus(hw_grammar *g, const hw_yaml *node, hw_error *err)
 
 static const char *symbol_name(int i, const void *argument) { return ((const hw_grammar *)argument)->symbol[i].name; }
 
-/* distinct: [noun, adjective] */
-static bool read_distinct(hw_grammar *g, const hw_yaml *node, hw_error *err)
+/* The word class that the scalar names, or NULL with the message. */
+static hw_symbol *word_class(const hw_grammar *g, const hw_yaml *node, hw_error *err)
 {
-    int count;
-    const char **names;
+    const char *name;
+    if (!hw_yaml_string(node, "a word class", &name, err)) return NULL;
+    hw_symbol *symbol = hw_grammar_symbol(g, name);
+    if (symbol && symbol->word) return symbol;
+    if (symbol)
+        hw_yaml_fail(node, err, "%s is a phrase, not a word class", name);
+    else
+        hw_yaml_fail(node, err, "the lexicon has no %s%s", name, hw_grammar_hint(g, name, g->symbols, symbol_name, g));
+    return NULL;
+}
+
+/* distinct: [noun, adjective] */
+static bool read_distinct(const hw_grammar *g, const hw_yaml *node, hw_error *err)
+{
     if (!node) return true;
-    if (!hw_grammar_words(g, node, "distinct", &count, &names, err)) return false;
-    for (int i = 0; i < count; i++) {
-        hw_symbol *symbol = hw_grammar_symbol(g, names[i]);
-        if (!symbol || !symbol->word)
-            return hw_yaml_fail(node->kind == HW_YAML_SEQUENCE ? node->items[i] : node, err, "the lexicon has no %s%s",
-                                names[i], hw_grammar_hint(g, names[i], g->symbols, symbol_name, g));
+    if (!hw_grammar_is_sequence(node, "distinct", err)) return false;
+    for (int i = 0; i < node->count; i++) {
+        hw_symbol *symbol = word_class(g, node->items[i], err);
+        if (!symbol) return false;
         symbol->distinct = true;
     }
     return true;
@@ -327,15 +337,8 @@ static bool read_held_out(hw_grammar *g, const hw_yaml *node, hw_error *err)
     if (part[0]->kind != HW_YAML_SEQUENCE || part[0]->count != 2)
         return hw_yaml_fail(part[0], err, "held_out.between: expected two word classes, as in [noun, adjective]");
     const char *name;
-    for (int i = 0; i < 2; i++) {
-        if (!hw_yaml_string(part[0]->items[i], "a word class", &name, err)) return false;
-        const hw_symbol *symbol = hw_grammar_symbol(g, name);
-        if (!symbol)
-            return hw_yaml_fail(part[0]->items[i], err, "the lexicon has no %s%s", name,
-                                hw_grammar_hint(g, name, g->symbols, symbol_name, g));
-        if (!symbol->word) return hw_yaml_fail(part[0]->items[i], err, "%s is a phrase, not a word class", name);
-        g->held[i] = symbol;
-    }
+    for (int i = 0; i < 2; i++)
+        if (!(g->held[i] = word_class(g, part[0]->items[i], err))) return false;
     if (!hw_yaml_string(part[1], "agree", &name, err)) return false;
     if ((g->held_feature = find_feature(g, name)) < 0)
         return hw_yaml_fail(part[1], err, "there is no feature %s%s", name,
