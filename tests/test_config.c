@@ -305,12 +305,12 @@ static const struct {
     {"training: {ema: 0.9, average: 3}", NULL,
      "c.yaml:1:31: training.average: training.ema is given too; one average is validated and saved, set the other to 0"},
     {"training: {validate_every: 0, average: 3}", NULL,
-     "c.yaml:1:41: training.average: training.average_every and training.validate_every are 0; one must say when weights "
+     "c.yaml:1:40: training.average: training.average_every and training.validate_every are 0; one must say when weights "
      "are taken"},
     {"training: {average_every: 3}", NULL,
      "c.yaml:1:27: training.average_every: training.average is 0, so no weights are averaged"},
     {"training: {validate_every: 0, patience: 3}", NULL,
-     "c.yaml:1:42: training.patience: it counts validations, and training.validate_every is 0: there are none"},
+     "c.yaml:1:41: training.patience: it counts validations, and training.validate_every is 0: there are none"},
     {"training: {ema: 1}", NULL, "c.yaml:1:17: training.ema: 1 is out of range; it goes from 0 to 0.999999"},
     {"decoding: {n_best: 5}", NULL, "c.yaml:1:20: decoding.n_best: 5 is more than decoding.beam 1"},
     {"decoding: {beam: 0}", NULL, "c.yaml:1:18: decoding.beam: 0 is out of range; it goes from 1 to 1024"},

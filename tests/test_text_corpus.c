@@ -154,6 +154,33 @@ START_TEST(a_corpus_can_be_made_up)
 }
 END_TEST
 
+/* Other ids, other cuts of the same ids, sides exchanged, another order, a pair less, other lines: each shows. */
+START_TEST(fingerprints)
+{
+    static const int32_t ids[6] = {3, 4, 5, 6, 4, 3};
+    static const struct {
+        int source, length, target;
+        int64_t line;
+    } pairs[][2] = {
+        {{0, 2, 2, 1}, {2, 2, 0, 2}}, {{1, 2, 2, 1}, {2, 2, 0, 2}}, {{0, 1, 2, 1}, {1, 3, 0, 2}},
+        {{2, 2, 0, 1}, {0, 2, 2, 2}}, {{0, 2, 2, 1}, {0, 0, 0, 0}}, {{0, 2, 2, 1}, {2, 2, 0, 3}},
+    };
+    enum { CASES = sizeof pairs / sizeof *pairs };
+    uint64_t found[CASES];
+    for (int i = 0; i < CASES; i++) {
+        hw_corpus *corpus = hw_corpus_new();
+        for (int k = 0; k < 2; k++)
+            if (pairs[i][k].length)
+                hw_corpus_add(corpus, (hw_ids){ids + pairs[i][k].source, pairs[i][k].length},
+                              (hw_ids){ids + pairs[i][k].target, 2}, pairs[i][k].line);
+        found[i] = hw_corpus_fingerprint(corpus);
+        ck_assert_uint_eq(found[i], hw_corpus_fingerprint(corpus));
+        hw_corpus_free(corpus);
+        for (int k = 0; k < i; k++) ck_assert_msg(found[k] != found[i], "%d and %d", k, i);
+    }
+}
+END_TEST
+
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
 /* In messages, DIR stands for the directory. */
@@ -267,6 +294,7 @@ Suite *test_text_corpus(void)
     tcase_add_test(c, only_newlines_end_lines);
     tcase_add_test(c, null_bytes_and_long_lines_are_text);
     tcase_add_test(c, a_corpus_can_be_made_up);
+    tcase_add_test(c, fingerprints);
     tcase_add_loop_test(c, faults_are_said_exactly, 0, sizeof faults / sizeof *faults);
     tcase_add_test(c, paths);
     tcase_add_test(c, lines_as_they_stand);

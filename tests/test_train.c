@@ -47,7 +47,7 @@ static const char *const variants[] = {
     "training.ema=0.8;training.metric=bleu",
     "training.average=3;training.average_every=2;training.keep_checkpoints=3",
     "training.average=4;training.schedule=cosine;training.batch_sentences=0;training.batch_tokens=40",
-    ("training.patience=1;training.learning_rate=1;training.validate_every=4;training.keep_checkpoints=9;"
+    ("training.patience=3;training.learning_rate=1;training.validate_every=3;training.keep_checkpoints=9;"
      "training.log_every=3"),
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
@@ -67,6 +67,7 @@ START_TEST(stopped_anywhere)
     }
     stop_after(parts, 0);
     ck_assert(!call.result.stopped);
+    ck_assert(call.result.out_of_patience == (strstr(variants[_i], "patience") != NULL));
     same_directories(whole->training.model_dir, parts->training.model_dir);
 }
 END_TEST
