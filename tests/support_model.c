@@ -8,11 +8,29 @@
 static const char *const removed[] = {"decoder.0.self.1", "decoder.1.cross.0", "encoder.0.self.0"};
 
 static const hw_transformer_options kinds[SMALL_NETWORKS] = {
-    {.encoder_layers = 2, .decoder_layers = 2, .width = 16, .heads = 2, .feed_forward = 40, .activation = HW_RELU,
+    {.encoder_layers = 2,
+     .decoder_layers = 2,
+     .width = 16,
+     .heads = 2,
+     .feed_forward = 40,
+     .activation = HW_RELU,
      .tied = HW_TIED_ALL},
-    {.encoder_layers = 1, .decoder_layers = 2, .width = 24, .heads = 3, .feed_forward = 32, .activation = HW_GELU,
-     .pre_norm = true, .tied = HW_TIED_NONE, .removed_heads = removed, .removed_count = 3},
-    {.encoder_layers = 1, .decoder_layers = 1, .width = 64, .heads = 4, .feed_forward = 256, .activation = HW_SWISH,
+    {.encoder_layers = 1,
+     .decoder_layers = 2,
+     .width = 24,
+     .heads = 3,
+     .feed_forward = 32,
+     .activation = HW_GELU,
+     .pre_norm = true,
+     .tied = HW_TIED_NONE,
+     .removed_heads = removed,
+     .removed_count = 3},
+    {.encoder_layers = 1,
+     .decoder_layers = 1,
+     .width = 64,
+     .heads = 4,
+     .feed_forward = 256,
+     .activation = HW_SWISH,
      .tied = HW_TIED_OUTPUT},
 };
 
@@ -59,12 +77,13 @@ hw_ids *random_sentences(hw_arena *arena, int64_t count, int64_t low, int64_t hi
 hw_config *tiny_config(hw_arena *arena, const char *settings)
 {
     static const char *const tiny[] = {
-        "model.encoder_layers=2", "model.decoder_layers=2", "model.width=16", "model.heads=2", "model.feed_forward=32",
-        "text.joiner=@@ ", "training.max_steps=5000",
+        "model.encoder_layers=2", "model.decoder_layers=2", "model.width=16",          "model.heads=2",
+        "model.feed_forward=32",  "text.joiner=@@ ",        "training.max_steps=5000",
     };
     hw_error err = {""};
     hw_config *c = hw_config_new(arena);
-    for (size_t i = 0; i < sizeof tiny / sizeof *tiny; i++) ck_assert_msg(hw_config_set(c, tiny[i], &err), "%s", err.message);
+    for (size_t i = 0; i < sizeof tiny / sizeof *tiny; i++)
+        ck_assert_msg(hw_config_set(c, tiny[i], &err), "%s", err.message);
     char *copy = hw_arena_string(arena, "%s", settings), *place;
     for (char *s = strtok_r(copy, ";", &place); s; s = strtok_r(NULL, ";", &place))
         ck_assert_msg(hw_config_set(c, s, &err), "%s", err.message);

@@ -1,5 +1,6 @@
-/* The model directory: what is saved loads again and translates the same; a directory whose parts do not belong together is
- * refused, with the exact message. Each faulty directory is one row: what is done to a good one, and what is said. */
+/* The model directory: what is saved loads again and translates the same; a directory whose parts do not belong
+ * together is refused, with the exact message. Each faulty directory is one row: what is done to a good one, and what
+ * is said. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +49,15 @@ START_TEST(a_saved_model_loads_the_same)
     hw_bundle *read = hw_bundle_load(hw_arena_string(arena, "%s//", directory), &err);
     ck_assert_msg(read != NULL, "%s", err.message);
     ck_assert_int_eq(hw_config_differences(made->config, read->config, arena).count, 0);
-    ck_assert_uint_eq(hw_vocabulary_fingerprint(made->source_vocabulary), hw_vocabulary_fingerprint(read->source_vocabulary));
-    ck_assert_uint_eq(hw_vocabulary_fingerprint(made->target_vocabulary), hw_vocabulary_fingerprint(read->target_vocabulary));
+    ck_assert_uint_eq(hw_vocabulary_fingerprint(made->source_vocabulary),
+                      hw_vocabulary_fingerprint(read->source_vocabulary));
+    ck_assert_uint_eq(hw_vocabulary_fingerprint(made->target_vocabulary),
+                      hw_vocabulary_fingerprint(read->target_vocabulary));
     ck_assert((read->source_vocabulary == read->target_vocabulary) == (_i == 1));
     const hw_parameters *a = made->network->parameters, *b = read->network->parameters;
     ck_assert_int_eq(hw_parameters_numbers(a), hw_parameters_numbers(b));
-    ck_assert(!memcmp(hw_parameters_values(a), hw_parameters_values(b), (size_t)hw_parameters_numbers(a) * sizeof(hw_real)));
+    ck_assert(
+        !memcmp(hw_parameters_values(a), hw_parameters_values(b), (size_t)hw_parameters_numbers(a) * sizeof(hw_real)));
     const hw_packed *x = made->network->output_weight->packed, *y = read->network->output_weight->packed;
     ck_assert(!memcmp(x->panels, y->panels, (size_t)hw_packed_size(x->outputs, x->inputs) * sizeof(hw_real)));
     ck_assert_str_eq(hw_bundle_source(read).suffix, "en");
@@ -86,8 +90,9 @@ START_TEST(the_files_tell_whether_the_vocabulary_is_shared)
     hw_error err = {""};
     hw_bundle *b = make(kinds[1]);
     save_bundle(b, scratch_path("m"));
-    scratch_text("m/config.yaml", "model: {encoder_layers: 2, decoder_layers: 2, width: 16, heads: 2, feed_forward: 32, "
-                                  "activation: relu, norm: post, tied_embeddings: all}\n");
+    scratch_text("m/config.yaml",
+                 "model: {encoder_layers: 2, decoder_layers: 2, width: 16, heads: 2, feed_forward: 32, "
+                 "activation: relu, norm: post, tied_embeddings: all}\n");
     hw_bundle *read = hw_bundle_load(scratch_path("m"), &err);
     ck_assert_msg(read != NULL, "%s", err.message);
     ck_assert_ptr_eq(read->source_vocabulary, read->target_vocabulary);
@@ -115,8 +120,8 @@ START_TEST(vocabularies_are_counted_from_the_training_set)
     ck_assert_int_eq(hw_vocabulary_size(source), 6); /* a, b, x */
     scratch_text("train.fr", " \n\n");
     ck_assert(!hw_bundle_vocabularies(c, arena, &source, &target, &err));
-    ck_assert_str_eq(err.message,
-                     hw_arena_string(arena, "%s: there is no word in it to make a vocabulary of", scratch_path("/train.fr")));
+    ck_assert_str_eq(err.message, hw_arena_string(arena, "%s: there is no word in it to make a vocabulary of",
+                                                  scratch_path("/train.fr")));
 }
 END_TEST
 
@@ -155,8 +160,8 @@ static void extra(hw_stored *tensors, int *count, hw_metadata *metadata)
 {
     (void)metadata;
     static const float number[1] = {1};
-    tensors[(*count)++] = (hw_stored){.name = "encoder.2.feed_forward.expand.bias", .dtype = HW_F32, .rank = 1, .shape = {1},
-                                      .data = number};
+    tensors[(*count)++] = (hw_stored){
+        .name = "encoder.2.feed_forward.expand.bias", .dtype = HW_F32, .rank = 1, .shape = {1}, .data = number};
 }
 
 static void turned(hw_stored *tensors, int *count, hw_metadata *metadata)
@@ -200,7 +205,8 @@ static void change_config(void)
 {
     hw_error err = {""};
     hw_config *c = hw_config_load(arena, scratch_path("m/config.yaml"), &err);
-    ck_assert(c && hw_config_set(c, "model.feed_forward=48", &err) && hw_config_save(c, scratch_path("m/config.yaml"), &err));
+    ck_assert(c && hw_config_set(c, "model.feed_forward=48", &err) &&
+              hw_config_save(c, scratch_path("m/config.yaml"), &err));
 }
 
 /* %s: the directory. */
@@ -211,21 +217,27 @@ static const struct {
     {remove_config, "%s/m: it is no model directory, there is no config.yaml in it"},
     {remove_model, "%s/m: there is no model.safetensors in it; the model is not trained yet"},
     {remove_vocabulary, "%s/m/target.vocab: cannot be read: No such file or directory"},
-    {longer_vocabulary, "%s/m/source.vocab has 10 tokens, but source_embedding.weight has 9 rows in %s/m/model.safetensors; the "
-                        "two do not belong together"},
+    {longer_vocabulary,
+     "%s/m/source.vocab has 10 tokens, but source_embedding.weight has 9 rows in %s/m/model.safetensors; the "
+     "two do not belong together"},
     {no_vocabulary, NULL},
-    {drop_tensor, "%s/m/model.safetensors: tensor decoder.1.feed_forward.expand.bias is missing; the configuration beside it "
-                  "describes a network that has it"},
-    {add_tensor, "%s/m/model.safetensors: tensor encoder.2.feed_forward.expand.bias is one too many; the configuration beside "
-                 "it describes a network without it"},
-    {turn_tensor, "%s/m/model.safetensors: tensor encoder.0.feed_forward.expand.weight: shape [32, 16] expected, but the file "
-                  "has [16, 32]"},
-    {change_config, "%s/m/model.safetensors: tensor encoder.0.feed_forward.expand.weight: shape [48, 16] expected, but the file "
-                    "has [32, 16]"},
+    {drop_tensor,
+     "%s/m/model.safetensors: tensor decoder.1.feed_forward.expand.bias is missing; the configuration beside it "
+     "describes a network that has it"},
+    {add_tensor,
+     "%s/m/model.safetensors: tensor encoder.2.feed_forward.expand.bias is one too many; the configuration beside "
+     "it describes a network without it"},
+    {turn_tensor,
+     "%s/m/model.safetensors: tensor encoder.0.feed_forward.expand.weight: shape [32, 16] expected, but the file "
+     "has [16, 32]"},
+    {change_config,
+     "%s/m/model.safetensors: tensor encoder.0.feed_forward.expand.weight: shape [48, 16] expected, but the file "
+     "has [32, 16]"},
     {change_dtype, NULL},
     {later_format, "%s/m/model.safetensors: written by a later version of Headwise (format 2); headwise " HW_VERSION
                    " reads formats up to 1, update it"},
-    {strange_format, "%s/m/model.safetensors: headwise_format is \"new\" in its metadata, a number from 1 was expected"},
+    {strange_format,
+     "%s/m/model.safetensors: headwise_format is \"new\" in its metadata, a number from 1 was expected"},
     {not_safetensors, NULL},
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
@@ -244,8 +256,10 @@ START_TEST(a_faulty_directory_is_refused)
         const char *from = faults[_i].message;
         size_t size = 0;
         for (; *from; from++) {
-            if (from[0] == '%') size += (size_t)snprintf(expected + size, sizeof expected - size, "%s", root), from++;
-            else expected[size++] = *from;
+            if (from[0] == '%')
+                size += (size_t)snprintf(expected + size, sizeof expected - size, "%s", root), from++;
+            else
+                expected[size++] = *from;
         }
         expected[size] = 0;
         ck_assert_str_eq(err.message, expected);
@@ -262,8 +276,10 @@ START_TEST(what_is_no_directory_is_refused)
     ck_assert_ptr_null(hw_bundle_load(nothing, &err));
     ck_assert_str_eq(err.message, hw_arena_string(arena, "%s: there is no such model directory", nothing));
     ck_assert_ptr_null(hw_bundle_load(file, &err));
-    ck_assert_str_eq(err.message, hw_arena_string(arena, "%s: it is a file; a model is a directory with config.yaml, "
-                                                         "vocabularies and model.safetensors", file));
+    ck_assert_str_eq(err.message, hw_arena_string(arena,
+                                                  "%s: it is a file; a model is a directory with config.yaml, "
+                                                  "vocabularies and model.safetensors",
+                                                  file));
     char *deep = hw_arena_alloc(arena, 6000), path[HW_PATH];
     memset(deep, 'a', 5999);
     deep[5999] = 0;

@@ -1,5 +1,5 @@
-/* inspect from the command line: shapes and parameters of a configuration without a model, and a trained pair's log-probabilities and
- * attention, as JSON with the promised keys and as a drawing that fits a terminal. */
+/* inspect from the command line: shapes and parameters of a configuration without a model, and a trained pair's
+ * log-probabilities and attention, as JSON with the promised keys and as a drawing that fits a terminal. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,6 +18,7 @@ static const char *model;
 static void begin(void)
 {
     scratch_begin();
+    hw_threads_set(1); /* a child of threads that it does not have would worry the leak sanitizer */
     arena = hw_arena_new(0);
     model = scratch_path("model");
     hw_bundle *b = tiny_bundle(arena, tiny_config(arena, ""), "the cat sat on mat bo@@ ra@@ ti",
@@ -53,8 +54,10 @@ static void ck_narrow(const char *text)
 
 static const char *write_config(const char *extra)
 {
-    return scratch_text("c.yaml", hw_arena_string(arena, "model: {encoder_layers: 2, decoder_layers: 1, width: 64, heads: 4, "
-                                                         "feed_forward: 256%s}\n", extra));
+    return scratch_text("c.yaml", hw_arena_string(arena,
+                                                  "model: {encoder_layers: 2, decoder_layers: 1, width: 64, heads: 4, "
+                                                  "feed_forward: 256%s}\n",
+                                                  extra));
 }
 
 START_TEST(a_configuration_shows_its_shapes)
@@ -64,10 +67,14 @@ START_TEST(a_configuration_shows_its_shapes)
     ck_assert_ptr_nonnull(strstr(o->err, "a vocabulary of 1000 tokens is assumed"));
     ck_narrow(o->out);
     static const char *const rows[][2] = {
-        {"embeddings + positions", "T x D  7 x 64"},     {"self-attention: a head's Query", "T x K  7 x 16"},
-        {"  a head's Key", "T x K  7 x 16"},             {"  a head's Value", "T x K  7 x 16"},
-        {"  scores Q K' / sqrt(K), softmax", "T x T  7 x 7"}, {"  all heads side by side", "T x D  7 x 64"},
-        {"  output projection, Add&Norm", "T x D  7 x 64"},   {"feed-forward: inside", "T x F  7 x 256"},
+        {"embeddings + positions", "T x D  7 x 64"},
+        {"self-attention: a head's Query", "T x K  7 x 16"},
+        {"  a head's Key", "T x K  7 x 16"},
+        {"  a head's Value", "T x K  7 x 16"},
+        {"  scores Q K' / sqrt(K), softmax", "T x T  7 x 7"},
+        {"  all heads side by side", "T x D  7 x 64"},
+        {"  output projection, Add&Norm", "T x D  7 x 64"},
+        {"feed-forward: inside", "T x F  7 x 256"},
         {"logits, softmax: the next token", "T x V  7 x 1000"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -90,7 +97,8 @@ START_TEST(shapes_follow_the_sentence_and_the_corpus)
     scratch_text("train.fr", "x y\n");
     const char *config = write_config("");
     const char *data = hw_arena_string(arena, "data.dir=%s", scratch_path("."));
-    const outcome *o = RUN("headwise", "inspect", config, "--set", data, "--source", "a b c d", "--target", "x", "--json");
+    const outcome *o =
+        RUN("headwise", "inspect", config, "--set", data, "--source", "a b c d", "--target", "x", "--json");
     ck_done(o);
     ck_assert_str_eq(o->err, "");
     json_t *root = json_loads(o->out, 0, NULL), *parameters = json_object_get(root, "parameters"), *row;
@@ -106,7 +114,8 @@ START_TEST(shapes_follow_the_sentence_and_the_corpus)
         ck_assert_int_eq(json_integer_value(json_array_get(shape, 1)), 5);
     }
     ck_assert_int_eq(found, 2);
-    ck_assert_double_eq(json_real_value(json_array_get(json_array_get(json_object_get(root, "causal_mask"), 0), 1)), -1e9);
+    ck_assert_double_eq(json_real_value(json_array_get(json_array_get(json_object_get(root, "causal_mask"), 0), 1)),
+                        -1e9);
     int64_t sum = 0;
     const char *key;
     json_object_foreach(parameters, key, row) sum += json_integer_value(row);
@@ -135,7 +144,8 @@ static size_t depth_size(const json_t *x, int depth)
 
 START_TEST(json_has_the_promised_keys)
 {
-    const outcome *o = RUN("headwise", "inspect", model, "--source", "the cat sat borati", "--target", "le chat nouveau", "--json");
+    const outcome *o =
+        RUN("headwise", "inspect", model, "--source", "the cat sat borati", "--target", "le chat nouveau", "--json");
     ck_done(o);
     json_t *root = json_loads(o->out, 0, NULL);
     ck_assert_ptr_nonnull(root);
@@ -160,7 +170,7 @@ START_TEST(json_has_the_promised_keys)
     static const struct {
         const char *key;
         size_t queries, keys;
-    } maps[] = {{"encoder.0.self", 7, 7}, {"encoder.1.self", 7, 7},  {"decoder.0.self", 4, 4},
+    } maps[] = {{"encoder.0.self", 7, 7},  {"encoder.1.self", 7, 7}, {"decoder.0.self", 4, 4},
                 {"decoder.0.cross", 4, 7}, {"decoder.1.self", 4, 4}, {"decoder.1.cross", 4, 7}};
     const json_t *attention = json_object_get(root, "attention");
     ck_assert_uint_eq(json_object_size(attention), 6);
@@ -195,19 +205,25 @@ START_TEST(the_model_translates_by_itself)
 END_TEST
 
 static const char *const sources[] = {
-    "the cat sat on the mat", "", "a", "incomprehensibilities \xe7\x8c\xab\xe7\x8c\xab e\xcc\x81te\xcc\x81 \xf0\x9f\x90\x88",
-    "the the the the the the the the the the the the the the the the the the the the the the the the the the the the the the the "
+    "the cat sat on the mat",
+    "",
+    "a",
+    "incomprehensibilities \xe7\x8c\xab\xe7\x8c\xab e\xcc\x81te\xcc\x81 \xf0\x9f\x90\x88",
+    "the the the the the the the the the the the the the the the the the the the the the the the the the the the the "
+    "the the the "
     "the the the the the the the the the the the the the the cat",
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 
 START_TEST(the_drawing_fits_a_terminal)
 {
-    const outcome *o = RUN("headwise", "inspect", model, "--source", sources[_i], "--target", "le chat \xe7\x8c\xab e\xcc\x81te\xcc\x81 "
+    const outcome *o = RUN("headwise", "inspect", model, "--source", sources[_i], "--target",
+                           "le chat \xe7\x8c\xab e\xcc\x81te\xcc\x81 "
                            "extraordinairement");
     ck_done(o);
     ck_narrow(o->out);
-    static const char *const names[] = {"\nencoder.0.self\n", "\nencoder.1.self\n", "\ndecoder.0.self\n", "\ndecoder.1.cross\n"};
+    static const char *const names[] = {"\nencoder.0.self\n", "\nencoder.1.self\n", "\ndecoder.0.self\n",
+                                        "\ndecoder.1.cross\n"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) ck_has(o, names[i]);
     ck_has(o, "extraordi\xe2\x80\xa6 ");
     ck_assert_ptr_null(strchr(o->out, '\033')); /* this is no terminal */
@@ -222,9 +238,13 @@ START_TEST(cells_are_as_dark_as_weights)
     static const struct {
         double from;
         const char *cell;
-    } shades[] = {{0.75, "\xe2\x96\x88\xe2\x96\x88"}, {0.5, "\xe2\x96\x93\xe2\x96\x93"}, {0.25, "\xe2\x96\x92\xe2\x96\x92"},
-                  {0.05, "\xe2\x96\x91\xe2\x96\x91"}, {0, "  "}};
-    json_t *root = json_loads(RUN("headwise", "inspect", model, "--source", "the", "--target", "le", "--json")->out, 0, NULL);
+    } shades[] = {{0.75, "\xe2\x96\x88\xe2\x96\x88"},
+                  {0.5, "\xe2\x96\x93\xe2\x96\x93"},
+                  {0.25, "\xe2\x96\x92\xe2\x96\x92"},
+                  {0.05, "\xe2\x96\x91\xe2\x96\x91"},
+                  {0, "  "}};
+    json_t *root =
+        json_loads(RUN("headwise", "inspect", model, "--source", "the", "--target", "le", "--json")->out, 0, NULL);
     const json_t *map = json_object_get(json_object_get(root, "attention"), "encoder.0.self");
     const char *row = "\n the ";
     for (size_t h = 0; h < 2; h++)
@@ -237,7 +257,8 @@ START_TEST(cells_are_as_dark_as_weights)
     json_decref(root);
     const outcome *o = RUN("headwise", "inspect", model, "--source", "the", "--target", "le");
     ck_done(o);
-    ck_has(o, "encoder.0.self\n     head 0   head 1\n       <        < \n     t /      t / \n     h s      h s \n     e >      e > \n");
+    ck_has(o, "encoder.0.self\n     head 0   head 1\n       <        < \n     t /      t / \n     h s      h s \n     "
+              "e >      e > \n");
     ck_has(o, row);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* The model directory: its parts are made, read and written here, and held against each other. model.safetensors itself is
- * model_file.c's work. */
+/* The model directory: its parts are made, read and written here, and held against each other. model.safetensors itself
+ * is model_file.c's work. */
 #include <headwise/bundle.h>
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ hw_transformer_options hw_bundle_options(const hw_config *c, int64_t source_voca
 
 hw_tokenizer *hw_bundle_tokenizer(const hw_config *config, hw_error *err)
 {
-    return hw_tokenizer_new(&(hw_tokenizer_options){.name = config->text.tokenizer, .joiner = config->text.joiner}, err);
+    return hw_tokenizer_new(&(hw_tokenizer_options){.name = config->text.tokenizer, .joiner = config->text.joiner},
+                            err);
 }
 
 static bool count_side(const hw_config *c, const char *suffix, const hw_tokenizer *t, hw_counts *counts, hw_error *err)
@@ -54,11 +55,13 @@ static bool count_side(const hw_config *c, const char *suffix, const hw_tokenize
     if (!hw_corpus_path(path, c->data.dir, c->data.train, suffix, err)) return false;
     int64_t before = hw_counts_total(counts);
     if (!hw_counts_add_file(counts, t, path, err)) return false;
-    if (hw_counts_total(counts) == before) return hw_fail(err, "%s: there is no word in it to make a vocabulary of", path);
+    if (hw_counts_total(counts) == before)
+        return hw_fail(err, "%s: there is no word in it to make a vocabulary of", path);
     return true;
 }
 
-bool hw_bundle_vocabularies(const hw_config *c, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target, hw_error *err)
+bool hw_bundle_vocabularies(const hw_config *c, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target,
+                            hw_error *err)
 {
     hw_tokenizer *t = hw_bundle_tokenizer(c, err);
     if (!t) return false;
@@ -95,8 +98,8 @@ static hw_bundle *new_bundle(void)
     return b;
 }
 
-hw_bundle *hw_bundle_new(const hw_config *config, const hw_vocabulary *source, const hw_vocabulary *target, bool gradients,
-                         hw_error *err)
+hw_bundle *hw_bundle_new(const hw_config *config, const hw_vocabulary *source, const hw_vocabulary *target,
+                         bool gradients, hw_error *err)
 {
     hw_bundle *b = new_bundle();
     b->config = config;
@@ -140,7 +143,8 @@ static bool check_directory(const char *directory, hw_error *err)
     struct stat status;
     if (stat(directory, &status)) return hw_fail(err, "%s: there is no such model directory", directory);
     if (!S_ISDIR(status.st_mode))
-        return hw_fail(err, "%s: it is a file; a model is a directory with config.yaml, vocabularies and model.safetensors",
+        return hw_fail(err,
+                       "%s: it is a file; a model is a directory with config.yaml, vocabularies and model.safetensors",
                        directory);
     if (!is_there(directory, "config.yaml"))
         return hw_fail(err, "%s: it is no model directory, there is no config.yaml in it", directory);
@@ -171,8 +175,8 @@ static bool load_vocabularies(hw_bundle *b, const char *directory, vocabulary_fi
         !hw_bundle_path(files->target, directory, shared ? "shared.vocab" : "target.vocab", err))
         return false;
     b->source_vocabulary = hw_vocabulary_load(b->arena, files->source, err);
-    b->target_vocabulary = shared || !b->source_vocabulary ? b->source_vocabulary
-                                                           : hw_vocabulary_load(b->arena, files->target, err);
+    b->target_vocabulary =
+        shared || !b->source_vocabulary ? b->source_vocabulary : hw_vocabulary_load(b->arena, files->target, err);
     if (!b->target_vocabulary) return false;
     int64_t source = hw_vocabulary_size(b->source_vocabulary), target = hw_vocabulary_size(b->target_vocabulary);
     files->fits[files->count++] = (hw_vocabulary_fit){files->target, "embedding.weight", target};

@@ -1,8 +1,8 @@
 /* The file model.safetensors: a network's values under the names of the model directory.
  *
- * What is read must be what the configuration asks for, tensor by tensor; nothing is taken from a file that has other tensors, too
- * few or too many, since that file belongs to another network. The file's metadata says in which format it is, so that an old
- * program can refuse a new model instead of misreading it. */
+ * What is read must be what the configuration asks for, tensor by tensor; nothing is taken from a file that has other
+ * tensors, too few or too many, since that file belongs to another network. The file's metadata says in which format it
+ * is, so that an old program can refuse a new model instead of misreading it. */
 #include "bundle/model_file.h"
 
 #include <stdlib.h>
@@ -35,7 +35,8 @@ bool hw_bundle_save_weights(const hw_transformer *network, const hw_real *values
 bool hw_bundle_save_model(const hw_transformer *network, const hw_real *values, const char *directory, hw_error *err)
 {
     char path[HW_PATH];
-    return hw_bundle_path(path, directory, "model.safetensors", err) && hw_bundle_save_weights(network, values, path, err);
+    return hw_bundle_path(path, directory, "model.safetensors", err) &&
+           hw_bundle_save_weights(network, values, path, err);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -48,10 +49,13 @@ static bool check_format(const hw_safetensors *file, const char *path, hw_error 
     if (!format) return true;
     long number = strtol(format, &end, 10);
     if (*end || end == format || number < 1)
-        return hw_fail(err, "%s: %s is \"%.40s\" in its metadata, a number from 1 was expected", path, FORMAT_KEY, format);
+        return hw_fail(err, "%s: %s is \"%.40s\" in its metadata, a number from 1 was expected", path, FORMAT_KEY,
+                       format);
     if (number > FORMAT)
-        return hw_fail(err, "%s: written by a later version of Headwise (format %ld); headwise %s reads formats up to %d, update it",
-                       path, number, HW_VERSION, FORMAT);
+        return hw_fail(
+            err,
+            "%s: written by a later version of Headwise (format %ld); headwise %s reads formats up to %d, update it",
+            path, number, HW_VERSION, FORMAT);
     return true;
 }
 
@@ -73,21 +77,24 @@ static bool read_values(hw_parameters *p, const hw_safetensors *file, const char
     for (int i = 0; i < hw_parameters_count(p); i++) {
         hw_parameter *item = hw_parameters_at(p, i);
         if (!hw_safetensors_find(file, item->name))
-            return hw_fail(err, "%s: tensor %s is missing; the configuration beside it describes a network that has it", path,
-                           item->name);
-        if (!hw_safetensors_read(file, item->name, HW_DTYPE_REAL, item->tensor.rank, item->tensor.shape, item->tensor.data, err))
+            return hw_fail(err, "%s: tensor %s is missing; the configuration beside it describes a network that has it",
+                           path, item->name);
+        if (!hw_safetensors_read(file, item->name, HW_DTYPE_REAL, item->tensor.rank, item->tensor.shape,
+                                 item->tensor.data, err))
             return false;
     }
     for (int i = 0; i < hw_safetensors_count(file) && hw_safetensors_count(file) > hw_parameters_count(p); i++) {
         const char *name = hw_safetensors_at(file, i)->name;
         if (!hw_parameters_find(p, name))
-            return hw_fail(err, "%s: tensor %.200s is one too many; the configuration beside it describes a network without it",
-                           path, name);
+            return hw_fail(
+                err, "%s: tensor %.200s is one too many; the configuration beside it describes a network without it",
+                path, name);
     }
     return true;
 }
 
-bool hw_model_file_load(hw_transformer *network, const char *path, const hw_vocabulary_fit *fits, int count, hw_error *err)
+bool hw_model_file_load(hw_transformer *network, const char *path, const hw_vocabulary_fit *fits, int count,
+                        hw_error *err)
 {
     hw_safetensors *file = hw_safetensors_open(path, err);
     if (!file) return false;

@@ -12,6 +12,7 @@ typedef struct hw_vocabulary_fit {
 } hw_vocabulary_fit;
 
 /* hw_bundle_load_model, but first those matrices are held against their vocabularies, for a message that names both. */
-bool hw_model_file_load(hw_transformer *network, const char *path, const hw_vocabulary_fit *fits, int count, hw_error *err);
+bool hw_model_file_load(hw_transformer *network, const char *path, const hw_vocabulary_fit *fits, int count,
+                        hw_error *err);
 
 #endif

@@ -10,17 +10,19 @@ typedef struct options {
 static const hw_cli_option table[] = {
     {"data", 'd', "PREFIX", HW_CLI_TEXT, offsetof(options, data),
      .help = "another test set: a prefix in data.dir, or a path such as data/toy/valid (data.test)"},
-    {"output", 'o', "FILE", HW_CLI_TEXT, offsetof(options, output), .help = "where the translations are written, a line each"},
+    {"output", 'o', "FILE", HW_CLI_TEXT, offsetof(options, output),
+     .help = "where the translations are written, a line each"},
 };
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-static void print_text(hw_cli *cli, const char *model, const hw_config *config, const hw_test_set *set, const hw_evaluation *e)
+static void print_text(hw_cli *cli, const char *model, const hw_config *config, const hw_test_set *set,
+                       const hw_evaluation *e)
 {
     hw_cli_table *t = hw_cli_table_new(cli->arena, "lrl");
     char count[32];
-    printf("%s on %s/%s, %s sentences, beam %lld\n", model, set->directory, set->prefix, hw_cli_count(e->sentences, count),
-           (long long)config->decoding.beam);
+    printf("%s on %s/%s, %s sentences, beam %lld\n", model, set->directory, set->prefix,
+           hw_cli_count(e->sentences, count), (long long)config->decoding.beam);
     hw_cli_cell(t, "exact match"), hw_cli_cell(t, "%.2f %%", 100 * e->exact_match), hw_cli_cell(t, " ");
     for (int g = 0; g < e->groups; g++) {
         const hw_evaluated_group *x = &e->group[g];
@@ -30,8 +32,10 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
     }
     hw_cli_cell(t, "%s", e->bleu_name), hw_cli_cell(t, "%.2f", e->bleu), hw_cli_cell(t, "%s", e->signature);
     hw_cli_cell(t, "%s", e->chrf_name), hw_cli_cell(t, "%.2f", e->chrf), hw_cli_cell(t, "%s", e->chrf_signature);
-    hw_cli_cell(t, "token accuracy"), hw_cli_cell(t, "%.2f %%", 100 * e->token_accuracy), hw_cli_cell(t, "reference fed");
-    hw_cli_cell(t, "perplexity"), hw_cli_cell(t, "%.4f", e->perplexity), hw_cli_cell(t, "a target token, </s> included");
+    hw_cli_cell(t, "token accuracy"), hw_cli_cell(t, "%.2f %%", 100 * e->token_accuracy),
+        hw_cli_cell(t, "reference fed");
+    hw_cli_cell(t, "perplexity"), hw_cli_cell(t, "%.4f", e->perplexity),
+        hw_cli_cell(t, "a target token, </s> included");
     if (e->alignment.is_there) {
         hw_cli_cell(t, "AER"), hw_cli_cell(t, "%.4f", e->alignment.aer);
         hw_cli_cell(t, "best cross head, %s, where a word is %s", e->alignment.head, e->alignment.step);
@@ -45,7 +49,8 @@ static json_t *groups_json(const hw_evaluation *e)
     for (int g = 0; g < e->groups; g++) {
         const hw_evaluated_group *x = &e->group[g];
         double share = x->sentences ? (double)x->matches / (double)x->sentences : 0;
-        json_object_set_new(all, x->name, json_pack("{s:f, s:I}", "exact_match", share, "sentences", (json_int_t)x->sentences));
+        json_object_set_new(all, x->name,
+                            json_pack("{s:f, s:I}", "exact_match", share, "sentences", (json_int_t)x->sentences));
     }
     return all;
 }
@@ -85,10 +90,13 @@ static int evaluate(hw_cli *cli, const options *o, const hw_config *config, cons
     hw_error err;
     hw_test_set set;
     hw_evaluation e;
-    if (!hw_test_set_load(cli, bundle, config, o->data, &set, &err) || !hw_evaluate(cli, bundle, config, &set, &e, &err))
+    if (!hw_test_set_load(cli, bundle, config, o->data, &set, &err) ||
+        !hw_evaluate(cli, bundle, config, &set, &e, &err))
         return hw_cli_fail(&err);
-    if (cli->json) print_json(&e);
-    else print_text(cli, cli->arguments[0], config, &set, &e);
+    if (cli->json)
+        print_json(&e);
+    else
+        print_text(cli, cli->arguments[0], config, &set, &e);
     if (o->output && !write_output(o->output, &e, &err)) return hw_cli_fail(&err);
     if (!e.failed) return HW_CLI_DONE;
     hw_cli_say("%lld of %lld lines could not be translated and count as empty: the network's numbers are not finite",
@@ -116,8 +124,10 @@ const hw_cli_command hw_cli_evaluate = {
     .most = 1,
     .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Translates the test set of the model's configuration and prints how good that is: exact match of whole lines, BLEU and "
-        "chrF with their signatures, token accuracy and perplexity with the reference fed. Where PREFIX.groups stands beside the "
+        "Translates the test set of the model's configuration and prints how good that is: exact match of whole lines, "
+        "BLEU and "
+        "chrF with their signatures, token accuracy and perplexity with the reference fed. Where PREFIX.groups stands "
+        "beside the "
         "test set, exact match is given for each group; where PREFIX.align does, the alignment error rate of the best "
         "cross-attention head.",
     .options = table,

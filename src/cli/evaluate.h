@@ -34,11 +34,11 @@ typedef struct hw_evaluation {
 } hw_evaluation;
 
 /* Everything lives in cli->arena. */
-bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const hw_test_set *set, hw_evaluation *out,
-                 hw_error *err);
+bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const hw_test_set *set,
+                 hw_evaluation *out, hw_error *err);
 
 /* The best head's alignment error rate (evaluate_align.c). */
-bool hw_evaluate_alignment(const hw_bundle *bundle, const hw_test_set *set, hw_runner *runner, hw_evaluated_alignment *out,
-                           hw_error *err);
+bool hw_evaluate_alignment(const hw_bundle *bundle, const hw_test_set *set, hw_runner *runner,
+                           hw_evaluated_alignment *out, hw_error *err);
 
 #endif

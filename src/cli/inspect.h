@@ -7,8 +7,8 @@
 
 #include <headwise/decode.h>
 
-/* The pair that is looked at. Labels are words as they are shown: n + 1 source tokens with </s>, m + 1 tokens that the decoder is fed,
- * m + 1 that it predicts. */
+/* The pair that is looked at. Labels are words as they are shown: n + 1 source tokens with </s>, m + 1 tokens that the
+ * decoder is fed, m + 1 that it predicts. */
 typedef struct hw_inspected {
     const hw_bundle *bundle;
     hw_ids source, target;

@@ -1,8 +1,9 @@
 /* One pair through a trained network: log-probabilities a token, and each head's attention drawn in the terminal.
  *
- * A head is a grid of cells two columns wide, queries downwards, keys across, the darker the larger the weight. Query words stand
- * at the left, key words above, written downwards. As many heads stand side by side as fit 80 columns; a grid that is wider
- * alone is cut into pieces. Where the terminal has 256 colours a cell is a shade of blue, elsewhere a block character. */
+ * A head is a grid of cells two columns wide, queries downwards, keys across, the darker the larger the weight. Query
+ * words stand at the left, key words above, written downwards. As many heads stand side by side as fit 80 columns; a
+ * grid that is wider alone is cut into pieces. Where the terminal has 256 colours a cell is a shade of blue, elsewhere
+ * a block character. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,13 @@
 
 enum {
     WIDTH = 80,
-    LABEL = 10,                           /* columns of a query's word at most */
+    LABEL = 10, /* columns of a query's word at most */
     CELL = 2,
-    GAP = 2,                              /* between two grids at least */
-    NAME = 9,                             /* "head 10" and a gap */
+    GAP = 2,                                /* between two grids at least */
+    NAME = 9,                               /* "head 10" and a gap */
     MOST_KEYS = (WIDTH - LABEL - 1) / CELL, /* of one grid */
-    TOKEN = 18,                           /* columns of a token in the list */
-    HEADING = 10,                         /* lines of a key's word at most */
+    TOKEN = 18,                             /* columns of a token in the list */
+    HEADING = 10,                           /* lines of a key's word at most */
 };
 
 /* Does standard output go to a terminal with 256 colours that nobody asked to be plain (no-color.org)? */
@@ -82,7 +83,8 @@ static heading heading_of(const char *word)
 
 /* ---- cells ------------------------------------------------------------------------------------------------------- */
 
-/* Shades from white to a dark blue of the 256-colour palette, and block characters with the weight from which each is used. */
+/* Shades from white to a dark blue of the 256-colour palette, and block characters with the weight from which each is
+ * used. */
 static const int palette[] = {231, 195, 153, 117, 75, 33, 27, 21, 19, 17};
 static const struct {
     double from;
@@ -158,7 +160,8 @@ static void print_band(const band *b)
         for (int64_t h = 0; h < b->heads; h++) {
             if (h) printf("%*s", b->gap, "");
             const hw_real *row = m->weights + ((b->head + h) * m->queries + q) * m->keys;
-            for (int64_t k = b->first; k < b->first + b->keys; k++) print_cell((double)row[k], b->masked && k > q, b->colour);
+            for (int64_t k = b->first; k < b->first + b->keys; k++)
+                print_cell((double)row[k], b->masked && k > q, b->colour);
         }
         putchar('\n');
     }
@@ -223,7 +226,8 @@ static void print_log_probs(hw_cli *cli, const hw_inspected *pair, const hw_exam
 
 void hw_inspect_print_legend(void)
 {
-    printf("attention: a row reads from the columns above;\nin the decoder a row is the token fed, which predicts the next\n");
+    printf("attention: a row reads from the columns above;\nin the decoder a row is the token fed, which predicts the "
+           "next\n");
     if (has_colour()) return;
     for (int i = BLOCKS - 2; i >= 0; i--) printf("%s from %g %%   ", blocks[i].cell, 100 * blocks[i].from);
     printf(" · masked\n");

@@ -1,5 +1,6 @@
-/* The shapes through a network (Vaswani et al. 2017, sections 3.1 to 3.4) for sentences of given lengths, the causal mask, and
- * parameters a part. One table says what there is and its shape in letters; the letters' values come from the network. */
+/* The shapes through a network (Vaswani et al. 2017, sections 3.1 to 3.4) for sentences of given lengths, the causal
+ * mask, and parameters a part. One table says what there is and its shape in letters; the letters' values come from the
+ * network. */
 #include <string.h>
 
 #include "cli/inspect.h"
@@ -43,12 +44,18 @@ static int64_t letter_value(const hw_inspected *pair, const char *stack, char le
     const hw_transformer_options *o = &pair->bundle->network->options;
     int64_t source = pair->source.count + 1, target = pair->target.count + 1;
     switch (letter) {
-    case 'T': return *stack == 'e' ? source : target;
-    case 'S': return source;
-    case 'D': return o->width;
-    case 'K': return o->width / o->heads;
-    case 'F': return o->feed_forward;
-    default: return o->target_vocabulary;
+    case 'T':
+        return *stack == 'e' ? source : target;
+    case 'S':
+        return source;
+    case 'D':
+        return o->width;
+    case 'K':
+        return o->width / o->heads;
+    case 'F':
+        return o->feed_forward;
+    default:
+        return o->target_vocabulary;
     }
 }
 
@@ -67,7 +74,8 @@ typedef struct part {
 static size_t part_length(const char *name)
 {
     size_t first = strcspn(name, ".");
-    if (name[first] && name[first + 1] >= '0' && name[first + 1] <= '9') return first + 1 + strcspn(name + first + 1, ".");
+    if (name[first] && name[first + 1] >= '0' && name[first + 1] <= '9')
+        return first + 1 + strcspn(name + first + 1, ".");
     const char *last = strrchr(name, '.');
     return last ? (size_t)(last - name) : strlen(name);
 }
@@ -88,7 +96,8 @@ static int find_parts(const hw_transformer *m, part *parts)
         int64_t size = hw_tensor_size(&p->tensor);
         parts[at].total += size;
         for (int k = 0; k < KINDS; k++)
-            if (p->name[length] && strstr(p->name + length, kinds[k]) && strchr(parts[at].name, '.')) parts[at].kind[k] += size;
+            if (p->name[length] && strstr(p->name + length, kinds[k]) && strchr(parts[at].name, '.'))
+                parts[at].kind[k] += size;
     }
     return count;
 }
@@ -132,7 +141,8 @@ static void print_stack(hw_cli *cli, const hw_inspected *pair, const char *stack
     hw_cli_table_print(t, stdout);
 }
 
-/* The textbook's mask, an upper triangle of -1e9 that is added to the scores; the kernel leaves those keys out instead. */
+/* The textbook's mask, an upper triangle of -1e9 that is added to the scores; the kernel leaves those keys out instead.
+ */
 static void print_mask(hw_cli *cli, const hw_inspected *pair)
 {
     int64_t n = pair->target.count + 1 < MASK_TOKENS ? pair->target.count + 1 : MASK_TOKENS;
@@ -150,15 +160,16 @@ static void print_mask(hw_cli *cli, const hw_inspected *pair)
 void hw_inspect_print_shapes(hw_cli *cli, const hw_inspected *pair, const char *name)
 {
     const hw_transformer_options *o = &pair->bundle->network->options;
-    printf("%s\n%lld + %lld layers, width D = %lld, H = %lld heads of width K = %lld,\n", name, (long long)o->encoder_layers,
-           (long long)o->decoder_layers, (long long)o->width, (long long)o->heads, (long long)(o->width / o->heads));
+    printf("%s\n%lld + %lld layers, width D = %lld, H = %lld heads of width K = %lld,\n", name,
+           (long long)o->encoder_layers, (long long)o->decoder_layers, (long long)o->width, (long long)o->heads,
+           (long long)(o->width / o->heads));
     printf("feed-forward F = %lld, vocabulary V = %lld\n", (long long)o->feed_forward, (long long)o->target_vocabulary);
     for (int i = 0; i < o->removed_count; i++) printf("%s%s", i ? ", " : "removed heads: ", o->removed_heads[i]);
-    printf("%s\nencoder, each of %lld layers, T = %lld source tokens\n", o->removed_count ? "\n" : "", (long long)o->encoder_layers,
-           (long long)pair->source.count + 1);
+    printf("%s\nencoder, each of %lld layers, T = %lld source tokens\n", o->removed_count ? "\n" : "",
+           (long long)o->encoder_layers, (long long)pair->source.count + 1);
     print_stack(cli, pair, "encoder");
-    printf("\ndecoder, each of %lld layers, T = %lld target tokens, S = %lld source tokens\n", (long long)o->decoder_layers,
-           (long long)pair->target.count + 1, (long long)pair->source.count + 1);
+    printf("\ndecoder, each of %lld layers, T = %lld target tokens, S = %lld source tokens\n",
+           (long long)o->decoder_layers, (long long)pair->target.count + 1, (long long)pair->source.count + 1);
     print_stack(cli, pair, "decoder");
     print_mask(cli, pair);
     putchar('\n');

@@ -50,7 +50,8 @@ json_t *hw_json_attention(const hw_examined *x, const char *part)
 {
     json_t *all = json_object();
     for (int a = 0; a < x->attentions; a++)
-        if (strstr(x->attention[a].name, part)) json_object_set_new(all, x->attention[a].name, map_json(&x->attention[a]));
+        if (strstr(x->attention[a].name, part))
+            json_object_set_new(all, x->attention[a].name, map_json(&x->attention[a]));
     return all;
 }
 

@@ -1,5 +1,6 @@
-/* headwise score: how likely a model holds given translations. Both files are read side by side in windows, so their length does not
- * matter, and there is one number for every pair, blank lines included: </s> alone has a probability too. */
+/* headwise score: how likely a model holds given translations. Both files are read side by side in windows, so their
+ * length does not matter, and there is one number for every pair, blank lines included: </s> alone has a probability
+ * too. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -90,7 +91,10 @@ static int read_window(job *j, hw_error *err)
 
 static const hw_token end = {"</s>", 4, HW_END};
 
-static const hw_token *token_at(const hw_tokens *tokens, int64_t i) { return i < tokens->count ? &tokens->items[i] : &end; }
+static const hw_token *token_at(const hw_tokens *tokens, int64_t i)
+{
+    return i < tokens->count ? &tokens->items[i] : &end;
+}
 
 static void print_tokens(int64_t sentence, const hw_tokens *tokens, const hw_real *nll)
 {
@@ -109,7 +113,9 @@ static void print_json(const hw_tokens *tokens, double sum, const hw_real *nll)
         json_array_append_new(list, json_stringn(token->text, token->bytes));
         json_array_append_new(log_probs, hw_json_number(0 - (double)nll[t]));
     }
-    hw_json_print(json_pack("{s:o, s:o, s:o}", "log_prob", hw_json_number(0 - sum), "tokens", list, "log_probs", log_probs), false);
+    hw_json_print(
+        json_pack("{s:o, s:o, s:o}", "log_prob", hw_json_number(0 - sum), "tokens", list, "log_probs", log_probs),
+        false);
 }
 
 static void print_window(const job *j, const hw_real *nll)
@@ -118,9 +124,12 @@ static void print_window(const job *j, const hw_real *nll)
         const hw_tokens *tokens = &j->sides[1].tokens[i];
         double sum = 0;
         for (int64_t t = 0; t <= tokens->count; t++) sum += (double)nll[t];
-        if (j->cli->json) print_json(tokens, sum, nll);
-        else if (j->tokens) print_tokens(j->done + i, tokens, nll);
-        else printf("%.9g\n", 0 - sum);
+        if (j->cli->json)
+            print_json(tokens, sum, nll);
+        else if (j->tokens)
+            print_tokens(j->done + i, tokens, nll);
+        else
+            printf("%.9g\n", 0 - sum);
         nll += tokens->count + 1;
     }
 }
@@ -186,10 +195,11 @@ const hw_cli_command hw_cli_score = {
     .least = 3,
     .most = 3,
     .takes = HW_CLI_JSON,
-    .description =
-        "Prints the log-probability (natural log, </s> included) that the model gives to each line of TARGET as a translation of "
-        "that line of SOURCE, a number a line. Files may be compressed by gzip; one of them may be -, standard input. With --json "
-        "each line is an object: log_prob, and tokens with their log_probs.",
+    .description = "Prints the log-probability (natural log, </s> included) that the model gives to each line of "
+                   "TARGET as a translation of "
+                   "that line of SOURCE, a number a line. Files may be compressed by gzip; one of them may be -, "
+                   "standard input. With --json "
+                   "each line is an object: log_prob, and tokens with their log_probs.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

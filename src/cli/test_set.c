@@ -46,7 +46,8 @@ bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *con
     *set = (hw_test_set){0};
     hw_test_set_place(cli, config, data, &set->directory, &set->prefix);
     if (!*set->directory)
-        return hw_fail(err, "the model's configuration has no data.dir, so there is no test set; --data PREFIX names one");
+        return hw_fail(err,
+                       "the model's configuration has no data.dir, so there is no test set; --data PREFIX names one");
     if (!(set->source = load_side(cli, set, config->data.source, err)) ||
         !(set->target = load_side(cli, set, config->data.target, err)) ||
         !hw_lines_parallel(set->source, set->target, err))
@@ -77,8 +78,8 @@ static bool configure(hw_cli *cli, hw_config *config, const char *directory, hw_
     hw_names changed = hw_config_differences(trained, config, cli->arena);
     for (int i = 0; i < changed.count; i++)
         if (is_kept(changed.items[i]))
-            return hw_fail(err, "--set %s: %s was trained with %s; it cannot be changed any more", changed.items[i], directory,
-                           hw_config_value(trained, changed.items[i], cli->arena));
+            return hw_fail(err, "--set %s: %s was trained with %s; it cannot be changed any more", changed.items[i],
+                           directory, hw_config_value(trained, changed.items[i], cli->arena));
     return true;
 }
 

@@ -15,15 +15,17 @@ typedef struct hw_test_set {
     const hw_alignments *alignments; /* or NULL */
 } hw_test_set;
 
-/* Loads it into cli->arena. data: the value of --data, or NULL: a prefix in data.dir, or a path from the current directory. */
+/* Loads it into cli->arena. data: the value of --data, or NULL: a prefix in data.dir, or a path from the current
+ * directory. */
 bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const char *data, hw_test_set *set,
                       hw_error *err);
 
 /* Where it stands: PREFIX is looked for in data.dir first; if it is not there and has a slash, it is a path. */
-void hw_test_set_place(hw_cli *cli, const hw_config *config, const char *data, const char **directory, const char **prefix);
+void hw_test_set_place(hw_cli *cli, const hw_config *config, const char *data, const char **directory,
+                       const char **prefix);
 
-/* The configuration of a model directory with --set applied. What a trained network or its vocabularies depend on cannot be set any
- * more. NULL: the message is printed; the exit status is in cli->status. */
+/* The configuration of a model directory with --set applied. What a trained network or its vocabularies depend on
+ * cannot be set any more. NULL: the message is printed; the exit status is in cli->status. */
 hw_config *hw_cli_model_config(hw_cli *cli, const char *directory);
 
 #endif

@@ -1,8 +1,9 @@
-/* Runners: a network and what each thread needs to run it; and pairs of sentences run with the target fed (teacher forcing).
+/* Runners: a network and what each thread needs to run it; and pairs of sentences run with the target fed (teacher
+ * forcing).
  *
- * A thread makes its tape and arenas when it first takes part, and they stay, so that in a steady state nothing is allocated.
- * Batches of pairs are cut by lengths alone, small enough for activations to stay in cache, and every sum is taken in the order
- * of the pairs, so that no figure depends on threads. */
+ * A thread makes its tape and arenas when it first takes part, and they stay, so that in a steady state nothing is
+ * allocated. Batches of pairs are cut by lengths alone, small enough for activations to stay in cache, and every sum is
+ * taken in the order of the pairs, so that no figure depends on threads. */
 #include "decode/runner.h"
 
 #include <stdlib.h>
@@ -83,7 +84,9 @@ int64_t hw_runner_mallocs(const hw_runner *r)
     int64_t mallocs = 0;
     for (int i = 0; i < HW_MOST_THREADS; i++) {
         const hw_worker *w = &r->workers[i];
-        if (w->tape) mallocs += hw_arena_mallocs(hw_tape_arena(w->tape)) + hw_arena_mallocs(w->batch) + hw_arena_mallocs(w->results);
+        if (w->tape)
+            mallocs +=
+                hw_arena_mallocs(hw_tape_arena(w->tape)) + hw_arena_mallocs(w->batch) + hw_arena_mallocs(w->results);
     }
     return mallocs;
 }
@@ -149,12 +152,14 @@ static void visit_batch(int i, void *argument)
     hw_pass pass = {w->tape, record ? &recorder : NULL, t->runner->settings};
     hw_token_rows source = {.rows = b->source_rows, .ids = b->source_ids, .segments = b->source};
     hw_token_rows target = {.rows = b->target_rows, .ids = b->target_in, .segments = b->target};
-    v.loss = hw_transformer_loss(&pass, m, &source, &target, b->target_out, (hw_real)t->options->smoothing, 1, &v.count, nll);
+    v.loss = hw_transformer_loss(&pass, m, &source, &target, b->target_out, (hw_real)t->options->smoothing, 1, &v.count,
+                                 nll);
     t->visit(i, &v, t->argument);
 }
 
-int hw_visit_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, const hw_visit_options *options,
-                   void (*visit)(int i, const hw_visit *visit, void *argument), void *argument)
+int hw_visit_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets,
+                   const hw_visit_options *options, void (*visit)(int i, const hw_visit *visit, void *argument),
+                   void *argument)
 {
     hw_arena *arena = hw_arena_new(0);
     cut c = cut_pairs(arena, count, sources, targets);
@@ -166,8 +171,8 @@ int hw_visit_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 typedef struct scores {
-    hw_loss_count *counts; /* of each batch */
-    const int64_t *offsets;  /* of each pair's first row in nll */
+    hw_loss_count *counts;  /* of each batch */
+    const int64_t *offsets; /* of each pair's first row in nll */
     hw_real *nll;
 } scores;
 
@@ -178,8 +183,8 @@ static void keep_scores(int i, const hw_visit *v, void *argument)
     memcpy(s->nll + s->offsets[v->batch->lines[0]], v->nll, (size_t)v->batch->target_rows * sizeof *v->nll);
 }
 
-hw_loss_count hw_score_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, double smoothing,
-                             hw_real *nll)
+hw_loss_count hw_score_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets,
+                             double smoothing, hw_real *nll)
 {
     hw_arena *arena = hw_arena_new(0);
     cut c = cut_pairs(arena, count, sources, targets);
@@ -251,9 +256,13 @@ static void prepare(const hw_transformer *m, hw_examined *x, hw_ids source, hw_i
         const hw_attention_layer *layer = hw_transformer_attention(m, a);
         bool encoder = a < m->options.encoder_layers;
         bool cross = !encoder && layer == &m->decoder[(a - m->options.encoder_layers) / 2].cross;
-        maps[a] = (hw_attention_map){.name = layer->name, .heads = layer->heads, .queries = encoder ? n : rows,
-                                     .keys = encoder || cross ? n : rows, .head_names = layer->head_names};
-        maps[a].weights = hw_arena_alloc(arena, (size_t)(maps[a].heads * maps[a].queries * maps[a].keys) * sizeof(hw_real));
+        maps[a] = (hw_attention_map){.name = layer->name,
+                                     .heads = layer->heads,
+                                     .queries = encoder ? n : rows,
+                                     .keys = encoder || cross ? n : rows,
+                                     .head_names = layer->head_names};
+        maps[a].weights =
+            hw_arena_alloc(arena, (size_t)(maps[a].heads * maps[a].queries * maps[a].keys) * sizeof(hw_real));
     }
 }
 

@@ -1,9 +1,9 @@
 /* The cached state of a batch being decoded.
  *
- * A source is encoded once, and its keys and values for all cross-attentions are computed once. Each hypothesis has a slot, a run of
- * rows in the cache of every decoder layer; a step appends one row to it. When hypotheses branch, the first to go on from a slot
- * stays there and the others copy it; slots of hypotheses that died are used again, so a batch in which sentences have finished
- * costs only what its living hypotheses cost. */
+ * A source is encoded once, and its keys and values for all cross-attentions are computed once. Each hypothesis has a
+ * slot, a run of rows in the cache of every decoder layer; a step appends one row to it. When hypotheses branch, the
+ * first to go on from a slot stays there and the others copy it; slots of hypotheses that died are used again, so a
+ * batch in which sentences have finished costs only what its living hypotheses cost. */
 #include "decode/state.h"
 
 #include <string.h>
@@ -57,7 +57,8 @@ static void grow(hw_state *s)
         int64_t cols = hw_tensor_cols(old);
         hw_real *to = layer_numbers(s, l, room);
         for (int64_t i = 0; i < s->count; i++)
-            memcpy(to + i * room * cols, old->data + s->rows[i].slot * s->room * cols, (size_t)(s->fed * cols) * sizeof *to);
+            memcpy(to + i * room * cols, old->data + s->rows[i].slot * s->room * cols,
+                   (size_t)(s->fed * cols) * sizeof *to);
     }
     for (int64_t i = 0; i < s->count; i++) s->rows[i].slot = i;
     s->room = room;
@@ -72,11 +73,15 @@ static void copy_slot(hw_state *s, int64_t from, int64_t to)
     }
 }
 
-void hw_state_begin(hw_state *s, const hw_runner *r, hw_worker *worker, int64_t count, const hw_ids *sources, int64_t slots)
+void hw_state_begin(hw_state *s, const hw_runner *r, hw_worker *worker, int64_t count, const hw_ids *sources,
+                    int64_t slots)
 {
     hw_arena *arena = worker->batch;
-    *s = (hw_state){.network = hw_runner_network(r), .settings = hw_runner_head_settings(r), .worker = worker,
-                    .slots = slots, .room = FIRST_ROOM};
+    *s = (hw_state){.network = hw_runner_network(r),
+                    .settings = hw_runner_head_settings(r),
+                    .worker = worker,
+                    .slots = slots,
+                    .room = FIRST_ROOM};
     int64_t layers = s->network->options.decoder_layers;
     encode_all(s, count, sources);
     s->rows = hw_arena_alloc(arena, (size_t)slots * sizeof *s->rows);

@@ -1,5 +1,5 @@
-/* Lines of text to lines of text: cut into tokens, searched, put together again. A blank line has nothing to search; its
- * translation is the empty line. */
+/* Lines of text to lines of text: cut into tokens, searched, put together again. A blank line has nothing to search;
+ * its translation is the empty line. */
 #include <headwise/decode.h>
 
 #include <stdlib.h>
@@ -67,8 +67,10 @@ const hw_translation *hw_translate_lines(hw_translator *t, int64_t count, const 
     int64_t searched = 0;
     for (int64_t i = 0; i < count; i++) {
         read_line(t, lines[i], bytes ? bytes[i] : strlen(lines[i]), &scratch, &out[i]);
-        if (out[i].source.count) sources[searched++] = out[i].source;
-        else out[i] = (hw_translation){.count = 1, .texts = nothing};
+        if (out[i].source.count)
+            sources[searched++] = out[i].source;
+        else
+            out[i] = (hw_translation){.count = 1, .texts = nothing};
     }
     const hw_hypotheses *found = hw_search(t->runner, t->options, searched, sources);
     for (int64_t i = 0; i < count; i++)
