@@ -198,42 +198,48 @@ static int standing(const hw_word *words, int first, int count)
     return first;
 }
 
-/* Replaces the pass's words at `at`: one by one, surplus old words merging into the last new one, surplus new words
- * hanging on the last old one. */
-static void replace(surface *s, links *l, const hw_rewrite *pass, int side, int at)
+/* Writes the words anew with those at `at` replaced: one by one, surplus old words merging into the last new one,
+ * surplus new words hanging on the last old one. -> [old count] where each word is now */
+static int *replace_words(surface *s, const hw_rewrite *pass, int side, int at)
 {
     hw_pair *out = s->out;
-    int count = out->count[side], old = pass->words, new = pass->becomes, shared = old < new ? old : new;
+    int count = out->count[side], old = pass->words, new = pass->becomes;
+    int last = at + (old < new ? old : new) - 1; /* up to it one by one */
     hw_word *before = out->word[side];
     int *map = hw_arena_alloc(s->d->arena, (size_t)count * sizeof *map);
-    out->word[side] = NULL;
     out->count[side] = s->capacity[side] = 0;
-    for (int i = 0; i < count; i++) map[i] = i < at + shared ? i : i < at + old ? at + shared - 1 : i + new - old;
     for (int i = 0; i < count; i++) {
-        if (i >= at + shared && i < at + old) continue;
-        int from = i == at + shared - 1 ? standing(before, i, old - shared + 1) : i;
-        hw_word word = before[from];
-        if (i >= at && i < at + shared) word.text = pass->become[i - at];
+        map[i] = i <= last ? i : i < at + old ? last : i + new - old;
+        if (i > last && i < at + old) continue;
+        hw_word word = before[i == last ? standing(before, i, at + old - last) : i];
+        if (i >= at && i <= last) word.text = pass->become[i - at];
         *add_word(s, side, word.node, word.text) = word;
-        for (int k = shared; i == at + shared - 1 && k < new; k++) {
-            hw_word *more = add_word(s, side, word.node, pass->become[k]);
-            more->head = i - count - 1; /* new already: kept out of the map below by being negative */
-            more->relation = "fixed";
-        }
+        for (int k = last + 1; i == last && k < at + new; k++) add_word(s, side, word.node, pass->become[k - at]);
     }
     for (int i = 0; i < out->count[side]; i++) {
         hw_word *word = &out->word[side][i];
-        word->head = word->head >= 0 ? map[word->head] : word->head < -1 ? word->head + count + 1 : -1;
+        if (word->head >= 0) word->head = map[word->head];
         if (word->match >= 0) word->match = map[word->match];
     }
+    for (int k = last + 1; k < at + new; k++) {
+        out->word[side][k].head = last;
+        out->word[side][k].relation = "fixed";
+    }
+    return map;
+}
+
+static void replace(surface *s, links *l, const hw_rewrite *pass, int side, int at)
+{
+    int *map = replace_words(s, pass, side, at), surplus = pass->becomes - pass->words;
     for (int i = l->count - 1; i >= 0; i--) {
-        int32_t *end = side == HW_SOURCE ? &l->link[i].source : &l->link[i].target;
-        bool last = *end == at + shared - 1;
+        hw_link link = l->link[i];
+        int32_t *end = side == HW_SOURCE ? &link.source : &link.target;
+        bool split = *end == at + pass->words - 1;
         *end = map[*end];
-        for (int k = shared; last && k < new; k++) { /* what a split word was linked to, each part of it is */
-            int word = at + k;
-            hw_link link = l->link[i];
-            add_link(s, l, side == HW_SOURCE ? word : link.source, side == HW_TARGET ? word : link.target, false);
+        l->link[i] = link;
+        for (int k = 0; split && k < surplus; k++) { /* what a split word was linked to, each part of it may be */
+            ++*end;
+            add_link(s, l, link.source, link.target, false);
         }
     }
 }
