@@ -150,6 +150,29 @@ START_TEST(cross_entropy)
 }
 END_TEST
 
+START_TEST(maxima_and_log_sum_exp)
+{
+    enum { COLS = 700 };
+    hw_real x[COLS], most[3];
+    hw_random random = hw_random_new(4, 4);
+    for (int cols = 1; cols <= COLS; cols += 37) {
+        double largest[3] = {-INFINITY, -INFINITY, -INFINITY}, sum = 0, top = -INFINITY;
+        for (int j = 0; j < cols; j++) {
+            x[j] = (hw_real)(3 * hw_random_normal(&random));
+            largest[j / HW_STRETCH] = fmax(largest[j / HW_STRETCH], (double)x[j]);
+            top = fmax(top, (double)x[j]);
+            sum += exp((double)x[j]);
+        }
+        for (int i = 0; hw_kernels_at(i); i++) {
+            hw_kernels_at(i)->maxima(most, x, cols);
+            for (int s = 0; s <= (cols - 1) / HW_STRETCH; s++) ck_assert_double_eq((double)most[s], largest[s]);
+            double got = hw_kernels_at(i)->log_sum_exp(x, cols, (hw_real)top);
+            ck_assert_double_eq_tol(got, log(sum), sizeof(hw_real) == 8 ? 1e-13 : 1e-6);
+        }
+    }
+}
+END_TEST
+
 #ifdef HW_REAL_DOUBLE
 /* The kernel's gradient against differences of its own loss. */
 START_TEST(cross_entropy_by_differences)
@@ -310,6 +333,7 @@ Suite *test_kernels_rows(void)
     tcase_add_test(tests, rows_of_minus_infinity);
     tcase_add_test(tests, large_scores);
     tcase_add_test(tests, cross_entropy);
+    tcase_add_test(tests, maxima_and_log_sum_exp);
 #ifdef HW_REAL_DOUBLE
     tcase_add_test(tests, cross_entropy_by_differences);
 #endif

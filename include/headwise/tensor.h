@@ -73,6 +73,8 @@ hw_dropout hw_dropout_new(double p, uint64_t seed, uint32_t step, uint32_t site)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
+enum { HW_STRETCH = 256 }; /* numbers whose maximum hw_kernels' maxima gives */
+
 typedef enum hw_activation { HW_IDENTITY, HW_RELU, HW_GELU, HW_SWISH } hw_activation;
 
 /* One implementation of everything that is done row by row. Sizes are in numbers, ld is the distance of rows. y may be x
@@ -104,6 +106,9 @@ typedef struct hw_kernels {
     /* Rows of -inf give rows of zeros (softmax) and -inf (log-softmax), never NaN. */
     void (*softmax)(hw_real *y, const hw_real *x, int64_t rows, int64_t cols);
     void (*softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows, int64_t cols); /* dx += */
+    /* most[i] = the largest of x[256 i .. 256 i + 255]; [ceil(n / 256)]. A stretch with a NaN may give anything. */
+    void (*maxima)(hw_real *most, const hw_real *x, int64_t n);
+    double (*log_sum_exp)(const hw_real *x, int64_t n, hw_real top); /* log sum_j exp x_j, top being the largest */
     void (*log_softmax)(hw_real *y, const hw_real *x, int64_t rows, int64_t cols);
     void (*log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows, int64_t cols); /* dx += */
 

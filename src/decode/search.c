@@ -123,6 +123,12 @@ static sentence *sentence_of(search *s, int64_t row) { return &s->sentences[s->s
 /* With a beam of 1 the largest logit is the best token, and nobody asks for its probability. */
 static bool plain(const search *s) { return s->options->ids_only && s->options->beam == 1; }
 
+/* 0, or NaN where not all logits are finite, so that then, too, nothing is found. */
+static double plain_normaliser(const hw_real *logits, int64_t n)
+{
+    return isfinite(hw_kernels_get()->sum(logits, n)) ? 0 : (double)NAN;
+}
+
 /* Logits in blocks of rows that stay in cache; each row's are offered to its sentence at once. */
 static void rank_continuations(search *s, hw_tensor *decoded)
 {
@@ -131,6 +137,7 @@ static void rank_continuations(search *s, hw_tensor *decoded)
     int64_t n = m->options.target_vocabulary, width = hw_tensor_cols(decoded);
     int64_t block = LOGITS_AT_ONCE / n / 12 * 12;
     if (block < 12) block = 12;
+    hw_real *maxima = hw_arena_alloc(hw_tape_arena(tape), (size_t)hw_stretches(n) * sizeof *maxima);
     hw_pass pass = {.tape = tape};
     for (int64_t first = 0; first < s->state.count; first += block) {
         hw_arena_mark mark = hw_arena_begin(hw_tape_arena(tape));
@@ -140,9 +147,10 @@ static void rank_continuations(search *s, hw_tensor *decoded)
         hw_real *logits = hw_logits(&pass, m, &part)->data;
         for (int64_t r = 0; r < part.shape[0]; r++, logits += n) {
             sentence *x = sentence_of(s, first + r);
-            double normaliser = plain(s) ? 0 : hw_log_normaliser(logits, n);
+            hw_kernels_get()->maxima(maxima, logits, n);
+            double normaliser = plain(s) ? plain_normaliser(logits, n) : hw_row_normaliser(logits, n, maxima);
             constrain(s, x, logits, n);
-            hw_top_offer(&x->top, logits, n, s->living[first + r].log_prob, normaliser, first + r);
+            hw_top_offer(&x->top, logits, n, maxima, s->living[first + r].log_prob, normaliser, first + r);
         }
         hw_arena_end(hw_tape_arena(tape), mark);
     }

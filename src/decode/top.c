@@ -1,38 +1,21 @@
 /* The best continuations of a sentence's hypotheses, out of as many rows of logits.
  *
- * Hardly any token of a vocabulary comes into question: the maximum of each stretch of logits, which is taken in vectors,
- * tells whether one of them could beat the worst that is kept so far. Scores are compared in double, and a later one must be
- * strictly better, so that ties go to the better hypothesis and then to the lower id. */
+ * Hardly any token of a vocabulary comes into question: the maximum of each stretch of logits, which is taken in
+ * vectors, tells whether one of them could beat the worst that is kept so far. Scores are compared in double, and a
+ * later one must be strictly better, so that ties go to the better hypothesis and then to the lower id. */
 #include "decode/top.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { STRETCH = 256, LANES = 16 };
-
-double hw_log_normaliser(const hw_real *logits, int64_t n)
+double hw_row_normaliser(const hw_real *logits, int64_t n, const hw_real *maxima)
 {
-    double loss, nll; /* -log p of token 0 = normaliser - logits[0] */
-    hw_kernels_get()->cross_entropy(NULL, &loss, &nll, logits, n, 0, 0, 1);
-    return nll + (double)logits[0];
+    hw_real top = maxima[0];
+    for (int64_t i = 1; i < hw_stretches(n); i++) top = maxima[i] > top ? maxima[i] : top;
+    return hw_kernels_get()->log_sum_exp(logits, n, top);
 }
 
-static hw_real stretch_maximum(const hw_real *x, int64_t n)
-{
-    hw_real most[LANES];
-    for (int l = 0; l < LANES; l++) most[l] = -(hw_real)INFINITY;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) most[l] = x[i + l] > most[l] ? x[i + l] : most[l];
-    for (; i < n; i++) most[0] = x[i] > most[0] ? x[i] : most[0];
-    for (int l = 1; l < LANES; l++) most[0] = most[l] > most[0] ? most[l] : most[0];
-    return most[0];
-}
-
-static double worst(const hw_top *top)
-{
-    return top->count < top->room ? -INFINITY : top->items[top->count - 1].score;
-}
+static double worst(const hw_top *top) { return top->count < top->room ? -INFINITY : top->items[top->count - 1].score; }
 
 static void insert(hw_top *top, hw_candidate c)
 {
@@ -41,12 +24,13 @@ static void insert(hw_top *top, hw_candidate c)
     top->items[at] = c;
 }
 
-void hw_top_offer(hw_top *top, const hw_real *logits, int64_t n, double before, double normaliser, int64_t row)
+void hw_top_offer(hw_top *top, const hw_real *logits, int64_t n, const hw_real *maxima, double before, double normaliser,
+                  int64_t row)
 {
-    for (int64_t first = 0; first < n; first += STRETCH) {
-        int64_t end = first + STRETCH < n ? first + STRETCH : n;
+    for (int64_t first = 0; first < n; first += HW_STRETCH, maxima++) {
+        int64_t end = first + HW_STRETCH < n ? first + HW_STRETCH : n;
         double least = worst(top);
-        if (!(before + ((double)stretch_maximum(logits + first, end - first) - normaliser) > least)) continue;
+        if (!(before + ((double)*maxima - normaliser) > least)) continue;
         for (int64_t i = first; i < end; i++) {
             double log_prob = (double)logits[i] - normaliser, score = before + log_prob;
             if (!(score > least)) continue;

@@ -87,6 +87,16 @@ void HW_KERNEL(log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_re
  *   loss = log sum e^z - (1 - smoothing) z_target - smoothing / cols * sum z
  *   nll  = log sum e^z - z_target
  *   dx   = scale (p - q)                                                                                              */
+void HW_KERNEL(maxima)(hw_real *most, const hw_real *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += HW_STRETCH) *most++ = row_max(x + i, n - i < HW_STRETCH ? n - i : HW_STRETCH);
+}
+
+double HW_KERNEL(log_sum_exp)(const hw_real *x, int64_t n, hw_real top)
+{
+    return (double)top + log((double)row_exp_sum(NULL, x, n, top));
+}
+
 void HW_KERNEL(cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols, int64_t target,
                               hw_real smoothing, hw_real scale)
 {
