@@ -5,7 +5,7 @@
 
 /* The normal distribution's function at x, and its density. Single precision: the upper tail is the density times
  * Mills' ratio, which is t P(t) with t = 1 / (1 + 0.35 |x|) and P a minimax polynomial (relative error 4e-8). */
-HW_INLINE hw_v16 normal_cdf(hw_v16 x, hw_v16 *density)
+HW_LARGE hw_v16 normal_cdf(hw_v16 x, hw_v16 *density)
 {
 #ifdef HW_REAL_DOUBLE
     hw_real lane[HW_LANES], cdf[HW_LANES], pdf[HW_LANES];

@@ -19,6 +19,13 @@
 
 #define HW_INLINE static inline __attribute__((always_inline, unused))
 
+/* For functions of many fused multiply-adds: without hardware for those, a copy at every use would be too large. */
+#if defined HW_PATH_AVX512 || defined HW_PATH_AVX2
+#define HW_LARGE HW_INLINE
+#else
+#define HW_LARGE static __attribute__((noinline, unused))
+#endif
+
 #if defined HW_PATH_AVX512
 #define HW_PART_BYTES 64
 #elif defined HW_PATH_AVX2
@@ -207,7 +214,7 @@ typedef float hw_f32x2 __attribute__((vector_size(8)));
 typedef double hw_f64x2 __attribute__((vector_size(16)));
 typedef int64_t hw_i64x2 __attribute__((vector_size(16)));
 
-HW_INLINE hw_f32x2 hw_fma_emulated(hw_f32x2 a, hw_f32x2 b, hw_f32x2 c)
+HW_INLINE hw_f32x2 hw_fma_pair(hw_f32x2 a, hw_f32x2 b, hw_f32x2 c)
 {
     const hw_i64x2 sign = {INT64_MIN, INT64_MIN}, one = {1, 1};
     hw_f64x2 p = __builtin_convertvector(a, hw_f64x2) * __builtin_convertvector(b, hw_f64x2);
@@ -217,6 +224,13 @@ HW_INLINE hw_f32x2 hw_fma_emulated(hw_f32x2 a, hw_f32x2 b, hw_f32x2 c)
     hw_i64x2 below = (hw_i64x2)(outward < 0.0), above = (hw_i64x2)(outward > 0.0);
     s = (hw_f64x2)(((hw_i64x2)s + below) | ((below | above) & one)); /* infinite s: e is NaN, s stays */
     return __builtin_convertvector(s, hw_f32x2);
+}
+
+HW_LARGE hw_part hw_fma_emulated(hw_part a, hw_part b, hw_part c)
+{
+    hw_f32x2 low = hw_fma_pair((hw_f32x2){a[0], a[1]}, (hw_f32x2){b[0], b[1]}, (hw_f32x2){c[0], c[1]});
+    hw_f32x2 high = hw_fma_pair((hw_f32x2){a[2], a[3]}, (hw_f32x2){b[2], b[3]}, (hw_f32x2){c[2], c[3]});
+    return (hw_part){low[0], low[1], high[0], high[1]};
 }
 #endif
 
@@ -239,9 +253,7 @@ HW_INLINE hw_part hw_part_fma(hw_part a, hw_part b, hw_part c)
 #elif defined HW_PATH_AVX2
     return (hw_part)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #else
-    hw_f32x2 low = hw_fma_emulated((hw_f32x2){a[0], a[1]}, (hw_f32x2){b[0], b[1]}, (hw_f32x2){c[0], c[1]});
-    hw_f32x2 high = hw_fma_emulated((hw_f32x2){a[2], a[3]}, (hw_f32x2){b[2], b[3]}, (hw_f32x2){c[2], c[3]});
-    return (hw_part){low[0], low[1], high[0], high[1]};
+    return hw_fma_emulated(a, b, c);
 #endif
 }
 
@@ -333,7 +345,7 @@ HW_INLINE hw_real hw_v16_reduce_max(hw_v16 a)
 
 /* e^x, off by less than one unit in the last place: x = k ln 2 + r with |r| <= ln 2 / 2, a minimax polynomial for
  * e^r, and 2^k put on in a way that rounds once, so that results fade through subnormal numbers to 0. NaN stays NaN. */
-HW_INLINE hw_v16 hw_v16_exp(hw_v16 x)
+HW_LARGE hw_v16 hw_v16_exp(hw_v16 x)
 {
 #ifdef HW_REAL_DOUBLE
     hw_real lane[HW_LANES];
@@ -386,7 +398,7 @@ enum { HW_DROPOUT_GROUP = 128, HW_WORD_PARTS = HW_LANES * 4 / HW_PART_BYTES };
 /* Philox4x32-10 (see hw_philox) for 16 counters {low, high half of group * 16 + lane, step, site}, into
  * out[word][lane]. Even and odd lanes are computed apart, 64 bits each; what stands in the upper halves does not
  * matter. */
-HW_INLINE void hw_dropout_words(const hw_dropout *d, uint64_t group, hw_part_u32 out[4][HW_WORD_PARTS])
+HW_LARGE void hw_dropout_words(const hw_dropout *d, uint64_t group, hw_part_u32 out[4][HW_WORD_PARTS])
 {
     const uint64_t start = group * HW_LANES; /* its low 4 bits are 0, so that adding the lane carries nothing */
     const hw_part_u64 zero = {0}, m0 = zero + 0xD2511F53u, m1 = zero + 0xCD9E8D57u;
