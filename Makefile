@@ -29,6 +29,9 @@ CXXFLAGS += -std=c++17 $(OPT) -Wall -Wextra -Wshadow -pthread -MMD -MP $(EXTRA)
 LDLIBS   += $(shell pkg-config --libs $(PACKAGES)) -lstdc++ -lm -pthread
 LDFLAGS  += $(EXTRA)
 
+# A line a file; V=1 shows the commands.
+SAY = $(if $(V),,@echo '  $(1) $@';)
+
 # Check kills a test after so many seconds.
 export CK_DEFAULT_TIMEOUT ?= 60
 
@@ -54,31 +57,31 @@ COMMANDS := $(shell sed -n 's/^ *COMMAND.\([a-z]*\),.*/\1/p' src/cli/commands.h)
 all: bin/headwise
 
 $(OUT)/headwise: $(OUT)/cli/main.o $(OUT)/libheadwise.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call SAY,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 bin/headwise: $(OUT)/headwise
 	@mkdir -p bin
-	cp -f $< $@.new && mv -f $@.new $@
+	@cp -f $< $@.new && mv -f $@.new $@
 	@for c in $(COMMANDS); do ln -sf headwise bin/$$c; done
 
 $(OUT)/libheadwise.a: $(OBJECTS)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call SAY,AR)$(AR) rcs $@ $^
 
 $(OUT)/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call SAY,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # SentencePiece is C++; one file makes it C.
 $(OUT)/%.o: src/%.cc
 	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+	$(call SAY,CXX)$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 # Undefined-behaviour checks in every line of these inlined vectors take a compiler minutes; addresses are checked here too.
 define kernel_rule
 $(OUT)/kernels_$(1)/%.o: src/tensor/kernels/%.c
 	@mkdir -p $$(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(1)) -fno-sanitize=undefined -c -o $$@ $$<
+	$$(call SAY,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(1)) -fno-sanitize=undefined -c -o $$@ $$<
 endef
 $(foreach p,$(PATHS),$(eval $(call kernel_rule,$(p))))
 
@@ -87,12 +90,12 @@ $(OUT)/tests/suites.h: $(TESTS) Makefile
 	@mkdir -p $(@D)
 	@for t in $(basename $(notdir $(TESTS))); do echo "SUITE($$t)"; done > $@
 
-$(OUT)/tests/%.o: tests/%.c $(OUT)/tests/suites.h
+$(OUT)/tests/%.o: tests/%.c | $(OUT)/tests/suites.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests -I$(OUT)/tests $(shell pkg-config --cflags check) $(CFLAGS) -c -o $@ $<
+	$(call SAY,CC)$(CC) $(CPPFLAGS) -Itests -I$(OUT)/tests $(shell pkg-config --cflags check) $(CFLAGS) -c -o $@ $<
 
 $(OUT)/tests/run: $(TEST_OBJECTS) $(OUT)/libheadwise.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs check) $(LDLIBS)
+	$(call SAY,LD)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs check) $(LDLIBS)
 
 # Builds everything of one precision and runs nothing, to see whether a compiler has anything to say.
 .PHONY: build-one
