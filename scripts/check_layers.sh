@@ -12,7 +12,7 @@ set -eu
 cd "${1:-.}"
 [ -f include/headwise.h ] || { echo "check_layers: there is no include/headwise.h in $PWD" >&2; exit 2; }
 
-faults=$(find include/headwise src -name '*.[ch]' -exec awk '
+faults=$(find include/headwise src \( -name '*.[ch]' -o -name '*.cc' \) -exec awk '
 function fault(text) { print FILENAME ":" FNR ": " text }
 
 # a/b/../c -> a/c
