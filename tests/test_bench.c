@@ -152,6 +152,7 @@ START_TEST(shapes_are_multiplied)
         ck_assert_double_eq(number(shape, "outputs"), sizes[i][0]);
         ck_assert_double_eq(number(shape, "inputs"), sizes[i][1]);
         ck_assert_double_gt(number(shape, "packed_gflops"), 0);
+        ck_assert_double_gt(number(shape, "dw_gflops"), 0);
         ck_assert_double_gt(number(shape, "blas_dw_gflops"), 0);
     }
     json_decref(root);

@@ -9,7 +9,7 @@ static const hw_cli_entry verbs[] = {
     {"train", &hw_bench_train, "steps of training"},
     {"decode", &hw_bench_decode, "translation in batches"},
     {"latency", &hw_bench_latency, "translation of one sentence at a time, on one thread"},
-    {"multiply", &hw_bench_multiply, "the packed multiplication beside that of OpenBLAS, at every shape of a network"},
+    {"multiply", &hw_bench_multiply, "our multiplications beside those of OpenBLAS, at every shape of a network"},
     {NULL, NULL, NULL},
 };
 

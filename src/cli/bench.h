@@ -16,6 +16,8 @@ extern const hw_cli_command hw_bench_machine, hw_bench_train, hw_bench_decode, h
 
 /* ---- the machine (bench_machine.c) ------------------------------------------------------------------------------- */
 
+double hw_bench_thread_seconds(void);       /* that the calling thread has had the processor for */
+double hw_bench_process_seconds(void);      /* that all threads together have */
 double hw_bench_roof(void);               /* FLOP/s of one thread's multiplication at 1024 cubed, the best of several */
 double hw_bench_read_speed(double bytes); /* bytes/s at which one thread reads a block of this size again and again */
 double hw_bench_peak_mib(void);           /* the most memory that the process has held so far */
@@ -94,7 +96,7 @@ typedef struct bench_result {
     const char *mode, *size;
     int threads;
     int64_t vocabulary, parameters;
-    double seconds;
+    double seconds, cpu_seconds;          /* passed; and those in which threads had the processor */
     int64_t source_tokens, target_tokens; /* </s> included where the network computes it */
     double flops;                         /* useful ones */
     int64_t batches;                      /* steps, or calls */

@@ -56,11 +56,12 @@ static void decode_batch(bench *b, int64_t first, bench_result *sums)
                            .min_length = length,
                            .batch_sentences = b->options->batch,
                            .ids_only = true};
-    double start = hw_seconds();
+    double start = hw_seconds(), cpu = hw_bench_process_seconds();
     const hw_hypotheses *found = hw_search(b->runner, &o, count, b->sources);
     double seconds = hw_seconds() - start;
     if (b->times) b->times[sums->batches] = seconds;
     sums->seconds += seconds;
+    sums->cpu_seconds += hw_bench_process_seconds() - cpu;
     sums->batches++;
     for (int64_t i = 0; i < count; i++) {
         sums->target_tokens += found[i].count ? found[i].items[0].length : 0;

@@ -11,6 +11,7 @@ static double roof_share(const bench_result *r, double roof) { return r->flops /
 hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double roof)
 {
     char parameters[32], vocabulary[32], speed[32], sources[32];
+    double busy = r->cpu_seconds / r->seconds / r->threads;
     hw_cli_table *table = hw_cli_table_new(cli->arena, "ll");
     hw_bench_machine_rows(table, roof);
     hw_cli_cell(table, "work");
@@ -22,6 +23,9 @@ hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double r
                 hw_cli_count((int64_t)((double)r->target_tokens / r->seconds + 0.5), speed),
                 hw_cli_count((int64_t)((double)r->source_tokens / r->seconds + 0.5), sources), r->threads,
                 r->threads == 1 ? "" : "s");
+    hw_cli_cell(table, "busy");
+    hw_cli_cell(table, "%.0f %% of the time the threads had the processor; %s target tokens a second of it", 100 * busy,
+                hw_cli_count((int64_t)((double)r->target_tokens / r->cpu_seconds + 0.5), speed));
     hw_cli_cell(table, "useful");
     hw_cli_cell(table, "%.4g MFLOP a target token, %.1f GFLOP/s, %.1f %% of the roof",
                 r->flops / 1e6 / (double)r->target_tokens, r->flops / r->seconds / 1e9, 100 * roof_share(r, roof));
@@ -111,18 +115,31 @@ void hw_bench_profile_print(hw_cli *cli, const bench_result *r, double roof)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+static void put(json_t *object, const char *key, double value) { json_object_set_new(object, key, json_real(value)); }
+static void put_count(json_t *object, const char *key, int64_t value)
+{
+    json_object_set_new(object, key, json_integer(value));
+}
+
+static json_t *op_json(const bench_result *r, int op)
+{
+    const hw_profile_entry *e = &r->profile[op];
+    json_t *entry = json_pack("{s:s}", "op", hw_op_name(op));
+    put_count(entry, "forward_calls", e->calls[0]);
+    put_count(entry, "backward_calls", e->calls[1]);
+    put(entry, "forward_seconds", e->seconds[0]);
+    put(entry, "backward_seconds", e->seconds[1]);
+    put(entry, "flops", op_flops(e));
+    put(entry, "bytes", op_bytes(e));
+    put(entry, "share", op_seconds(e) / thread_seconds(r));
+    return entry;
+}
+
 static json_t *profile_json(const bench_result *r)
 {
     json_t *list = json_array();
-    for (int op = 0; op < hw_op_count(); op++) {
-        const hw_profile_entry *e = &r->profile[op];
-        if (!e->calls[0]) continue;
-        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "op", hw_op_name(op),
-                                              "forward_calls", (json_int_t)e->calls[0], "backward_calls",
-                                              (json_int_t)e->calls[1], "forward_seconds", e->seconds[0],
-                                              "backward_seconds", e->seconds[1], "flops", op_flops(e), "bytes",
-                                              op_bytes(e), "share", op_seconds(e) / thread_seconds(r)));
-    }
+    for (int op = 0; op < hw_op_count(); op++)
+        if (r->profile[op].calls[0]) json_array_append_new(list, op_json(r, op));
     for (const bench_part *p = r->parts; p->name; p++)
         json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "part", p->name, "seconds", p->seconds, "share",
                                               p->seconds / thread_seconds(r)));
@@ -131,14 +148,24 @@ static json_t *profile_json(const bench_result *r)
 
 json_t *hw_bench_report_json(const bench_result *r, double roof)
 {
-    return json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}",
-                     "mode", r->mode, "size", r->size, "threads", r->threads, "target_tokens_per_s",
-                     (double)r->target_tokens / r->seconds, "source_tokens_per_s",
-                     (double)r->source_tokens / r->seconds, "roof_share", roof_share(r, roof),
-                     "useful_flops_per_target_token", r->flops / (double)r->target_tokens, "peak_rss_mib", r->peak_mib,
-                     "reckoned_mib", r->estimate_mib, "seconds", r->seconds, "batches", (json_int_t)r->batches,
-                     "target_tokens", (json_int_t)r->target_tokens, "source_tokens", (json_int_t)r->source_tokens,
-                     "allocations", (json_int_t)r->allocations, "parameters", (json_int_t)r->parameters, "vocabulary",
-                     (json_int_t)r->vocabulary, "machine", hw_bench_machine_json(roof), "profile_batches",
-                     (json_int_t)r->profile_batches, "profile", profile_json(r));
+    json_t *root = json_pack("{s:s, s:s}", "mode", r->mode, "size", r->size);
+    put_count(root, "threads", r->threads);
+    put(root, "target_tokens_per_s", (double)r->target_tokens / r->seconds);
+    put(root, "source_tokens_per_s", (double)r->source_tokens / r->seconds);
+    put(root, "roof_share", roof_share(r, roof));
+    put(root, "useful_flops_per_target_token", r->flops / (double)r->target_tokens);
+    put(root, "peak_rss_mib", r->peak_mib);
+    put(root, "reckoned_mib", r->estimate_mib);
+    put_count(root, "allocations", r->allocations);
+    put(root, "seconds", r->seconds);
+    put(root, "cpu_seconds", r->cpu_seconds);
+    put_count(root, "batches", r->batches);
+    put_count(root, "target_tokens", r->target_tokens);
+    put_count(root, "source_tokens", r->source_tokens);
+    put_count(root, "parameters", r->parameters);
+    put_count(root, "vocabulary", r->vocabulary);
+    json_object_set_new(root, "machine", hw_bench_machine_json(roof));
+    put_count(root, "profile_batches", r->profile_batches);
+    json_object_set_new(root, "profile", profile_json(r));
+    return root;
 }

@@ -107,11 +107,12 @@ typedef struct bench {
 
 static void step(bench *b, int64_t which, bench_result *sums)
 {
-    double start = hw_seconds();
+    double start = hw_seconds(), cpu = hw_bench_process_seconds();
     hw_arena_reset(b->arena);
     hw_batch *batch = make_batch(&b->batches, which, b->arena);
     b->last = hw_trainer_step(b->trainer, batch);
     sums->seconds += hw_seconds() - start;
+    sums->cpu_seconds += hw_bench_process_seconds() - cpu;
     sums->batches++;
     sums->source_tokens += batch->source_rows;
     sums->target_tokens += batch->target_rows;
