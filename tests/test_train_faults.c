@@ -16,6 +16,7 @@
 
 #include "support_files.h"
 #include "support_train.h"
+#include "train/validate.h"
 
 static hw_arena *arena;
 static train_call call;
@@ -125,6 +126,27 @@ START_TEST(ten_in_a_row_end_the_run)
     check_directory(scratch_path("model"));
     char *before = hw_arena_string(arena, "%s", call.err.message);
     fails(c, before); /* it is the same run, however often it is tried */
+}
+END_TEST
+
+/* A figure that is no number is the best only as long as there is no other. */
+START_TEST(which_figure_is_better)
+{
+    static const struct {
+        int metric;
+        double a, b;
+        bool better;
+    } cases[] = {
+        {HW_METRIC_BLEU, 2, 1, true},         {HW_METRIC_BLEU, 1, 2, false},
+        {HW_METRIC_BLEU, 1, 1, false},        {HW_METRIC_LOSS, 1, 2, true},
+        {HW_METRIC_LOSS, 2, 1, false},        {HW_METRIC_PERPLEXITY, 1, 2, true},
+        {HW_METRIC_PERPLEXITY, 2, 1, false},  {HW_METRIC_LOSS, 1, NAN, true},
+        {HW_METRIC_LOSS, NAN, 1, false},      {HW_METRIC_LOSS, NAN, NAN, false},
+        {HW_METRIC_BLEU, 1, NAN, true},       {HW_METRIC_EXACT_MATCH, NAN, 0, false},
+        {HW_METRIC_CHRF, INFINITY, 1, false}, {HW_METRIC_PERPLEXITY, 9, INFINITY, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_msg(hw_metric_better(cases[i].metric, cases[i].a, cases[i].b) == cases[i].better, "case %zu", i);
 }
 END_TEST
 
@@ -348,6 +370,7 @@ Suite *test_train_faults(void)
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, bad_steps_are_skipped);
     tcase_add_test(t, ten_in_a_row_end_the_run);
+    tcase_add_test(t, which_figure_is_better);
     tcase_add_loop_test(t, data_changed, 0, 2);
     tcase_add_loop_test(t, a_damaged_checkpoint, 0, sizeof damages / sizeof *damages);
     suite_add_tcase(suite, t);
