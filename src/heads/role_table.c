@@ -133,7 +133,7 @@ static float link_worth(const hw_role_view *v, int32_t q)
 
 #define POSITIONAL(label, where, what, by)                                                                                     \
     {.name = label, .counts = what, .source = VOITA, .kinds = where, .both_steps = true, .pieces = true, .threshold = 0.5,      \
-     .targets = at_offset, .offset = by}
+     .margin = 0.1, .targets = at_offset, .offset = by}
 #define MARK(label, what, is)                                                                                                  \
     {.name = label, .counts = what, .source = "ours", .kinds = SELF, .both_steps = true, .gold = HW_GOLD_TREE,                 \
      .baseline = HW_BASELINE_OFFSET, .margin = 0.1, .targets = opening_mark, .bracket = is}
@@ -141,7 +141,8 @@ static float link_worth(const hw_role_view *v, int32_t q)
     {.name = label, .counts = what, .source = VOITA, .kinds = SELF, .both_steps = true, .gold = HW_GOLD_TREE,                  \
      .baseline = HW_BASELINE_OFFSET, .margin = 0.1, .targets = related, .relation = of, .inverse = back}
 #define ANYWHERE(label, where, what, by, aims, keeps_mass)                                                                     \
-    {.name = label, .counts = what, .source = by, .kinds = where, .threshold = 0.5, .targets = aims, .mass = keeps_mass}
+    {.name = label, .counts = what, .source = by, .kinds = where, .threshold = 0.5, .margin = 0.1, .targets = aims,          \
+     .mass = keeps_mass}
 
 static const hw_role table[] = {
     POSITIONAL("previous", SELF, "a word to the one before it", -1),
@@ -162,7 +163,7 @@ static const hw_role table[] = {
     ANYWHERE("last", HW_IN_ENCODER | HW_IN_CROSS, "any word to the last token, </s>", CLARK, last_of_all, true),
     ANYWHERE("punct", EVERYWHERE, "any word to a punctuation mark", CLARK, punctuation, true),
     {.name = "broad", .counts = "entropy, relative to the logarithm of the allowed keys", .source = CLARK, .kinds = EVERYWHERE,
-     .threshold = 0.9},
+     .threshold = 0.9, .margin = 0.02},
     {.name = "aligned", .counts = "a target word to the source words that gold links it to; 1 - AER", .source = "Och and Ney 2003",
      .kinds = HW_IN_CROSS, .both_steps = true, .gold = HW_GOLD_LINKS, .baseline = HW_BASELINE_DIAGONAL, .margin = 0.1,
      .words_only = true, .targets = linked, .worth = link_worth},

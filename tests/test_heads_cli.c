@@ -1,0 +1,334 @@
+/* headwise heads from the command line: what its verbs print, what they keep, and how bad input ends. */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support_files.h"
+#include "support_model.h"
+
+static hw_arena *arena;
+static const char *model;
+
+/* ---- data and models --------------------------------------------------------------------------------------------- */
+
+/* The first lines of a file of the toy, or of its sentences where an empty line ends each. */
+static void copy_some(const char *from, const char *to, int count, bool sentences)
+{
+    FILE *in = fopen(hw_arena_string(arena, "data/toy/%s", from), "r"), *out = fopen(scratch_path(to), "w");
+    ck_assert(in && out);
+    char line[4096];
+    while (count && fgets(line, sizeof line, in)) {
+        fputs(line, out);
+        if (!sentences || *line == '\n') count--;
+    }
+    fclose(in);
+    fclose(out);
+}
+
+static void copy_set(const char *from, const char *to, int count, bool gold)
+{
+    static const struct {
+        const char *suffix;
+        bool gold, sentences;
+    } files[] = {{"en", false, false}, {"fr", false, false}, {"align", true, false}, {"en.conllu", true, true}, {"fr.conllu", true, true}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (gold || !files[i].gold)
+            copy_some(hw_arena_string(arena, "%s.%s", from, files[i].suffix), hw_arena_string(arena, "%s.%s", to, files[i].suffix), count,
+                      files[i].sentences);
+}
+
+/* A model directory with random weights and the toy's words. */
+static const char *make_model(const char *name, const char *settings)
+{
+    hw_error err = {""};
+    const char *directory = hw_arena_string(arena, "%s", scratch_path(name));
+    hw_config *config = tiny_config(arena, hw_arena_string(arena, "data.dir=%s;data.source=en;data.target=fr;data.train=train;"
+                                                                  "text.shared_vocabulary=true;%s", scratch_path("."), settings));
+    hw_vocabulary *source, *target;
+    ck_assert_msg(hw_bundle_vocabularies(config, arena, &source, &target, &err), "%s", err.message);
+    hw_bundle *b = hw_bundle_new(config, source, target, false, &err);
+    ck_assert_msg(b != NULL, "%s", err.message);
+    hw_parameters_initialise(b->network->parameters, 3);
+    save_bundle(b, directory);
+    hw_bundle_free(b);
+    return directory;
+}
+
+static void begin(void)
+{
+    scratch_begin();
+    arena = hw_arena_new(0);
+    copy_set("valid", "valid", 40, true);
+    copy_set("test", "test", 30, true);
+    copy_set("train", "train", 200, false);
+    model = make_model("model", "");
+}
+static void end(void)
+{
+    hw_arena_free(arena);
+    scratch_end();
+}
+
+static json_t *json_of(const outcome *o)
+{
+    ck_assert_msg(o->status == 0, "%s", o->err);
+    json_t *json = json_loads(o->out, 0, NULL);
+    ck_assert_msg(json != NULL, "no JSON: %.200s", o->out);
+    return json;
+}
+
+/* Results are too long for what a test keeps of standard output; the file has them. */
+static json_t *kept(const char *name)
+{
+    json_t *json = json_load_file(scratch_path(hw_arena_string(arena, "model/heads/%s.json", name)), 0, NULL);
+    ck_assert_msg(json != NULL, "heads/%s.json is not there", name);
+    return json;
+}
+
+static const char *text(const json_t *o, const char *key) { return json_string_value(json_object_get(o, key)); }
+static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
+
+static void expect_failure(const outcome *o, int status, const char *message)
+{
+    ck_assert_msg(o->status == status && strstr(o->err, message), "status %d: %s", o->status, o->err);
+}
+
+/* ---- roles ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(roles_keep_the_contract)
+{
+    ck_assert_int_eq(RUN("heads", "roles", model, "--quiet")->status, 0);
+    json_t *all = kept("roles-test");
+    const json_t *heads = json_object_get(all, "heads");
+    ck_assert_uint_eq(json_array_size(heads), 6 * 2);
+    ck_assert_str_eq(text(json_array_get(heads, 0), "name"), "encoder.0.self.0");
+    int aligned = 0, predicted = 0, pieces = 0, tests = 0;
+    for (size_t h = 0; h < json_array_size(heads); h++) {
+        const json_t *head = json_array_get(heads, h), *roles = json_object_get(head, "roles");
+        bool encoder = !strncmp(text(head, "name"), "encoder", 7), cross = strstr(text(head, "name"), "cross");
+        for (size_t i = 0; i < json_array_size(roles); i++, tests++) {
+            const json_t *r = json_array_get(roles, i);
+            static const char *const numbers[] = {"score", "baseline", "low", "high", "p", "control"};
+            for (size_t k = 0; k < 6; k++)
+                ck_assert_msg(json_is_real(json_object_get(r, numbers[k])), "%s of %s", numbers[k], text(r, "role"));
+            ck_assert(number(r, "score") >= 0 && number(r, "score") <= 1 && number(r, "p") >= 0 && number(r, "p") <= 1);
+            ck_assert(number(r, "low") <= number(r, "score") && number(r, "score") <= number(r, "high"));
+            ck_assert_double_ge(number(r, "p"), number(r, "p_raw"));
+            ck_assert_int_eq(encoder, !json_object_get(r, "step"));
+            ck_assert_int_eq(!strcmp(text(r, "role"), "aligned") && !cross, 0);
+            aligned += !strcmp(text(r, "role"), "aligned");
+            predicted += text(r, "step") && !strcmp(text(r, "step"), "predicted");
+            pieces += !strcmp(text(r, "subset"), "pieces");
+        }
+    }
+    ck_assert_int_eq(aligned, 4 * 2);
+    ck_assert_int_gt(predicted, aligned);
+    ck_assert_int_gt(pieces, 0);
+    ck_assert_int_eq(tests, (int)number(all, "tests"));
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(results_are_kept_until_something_changes)
+{
+    ck_assert_int_eq(RUN("heads", "roles", model, "--quiet")->status, 0);
+    json_t *first = kept("roles-test");
+    json_object_set_new(first, "sentences", json_integer(12345)); /* to tell a kept result from a new one */
+    const char *path = scratch_path("model/heads/roles-test.json");
+    json_dump_file(first, path, 0);
+    ck_assert_ptr_nonnull(strstr(RUN("heads", "roles", model)->out, "12345 sentences"));
+    ck_assert_ptr_null(strstr(RUN("heads", "roles", model, "--seed", "2")->out, "12345 sentences"));
+    json_dump_file(first, path, 0);
+    copy_set("test", "test", 29, true);
+    ck_assert_ptr_nonnull(strstr(RUN("heads", "roles", model)->out, "29 sentences"));
+    json_decref(first);
+}
+END_TEST
+
+START_TEST(goes_on_where_nothing_can_be_kept)
+{
+    scratch_text("model/heads", "a file where the directory would be");
+    const outcome *o = RUN("heads", "roles", model);
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_ptr_nonnull(strstr(o->out, "encoder.0.self.0"));
+    ck_assert_ptr_nonnull(strstr(o->err, "not kept"));
+}
+END_TEST
+
+START_TEST(no_gold)
+{
+    copy_set("test", "plain", 10, false);
+    ck_assert_int_eq(RUN("heads", "roles", model, "--data", "plain", "--quiet")->status, 0);
+    json_t *all = kept("roles-plain");
+    const json_t *roles = json_object_get(json_array_get(json_object_get(all, "heads"), 0), "roles");
+    for (size_t i = 0; i < json_array_size(roles); i++) {
+        static const char *const free_of_gold[] = {"previous", "next", "self", "rare", "first", "last", "punct", "broad"};
+        bool known = false;
+        for (size_t k = 0; k < 8; k++) known |= !strcmp(text(json_array_get(roles, i), "role"), free_of_gold[k]);
+        ck_assert(known);
+    }
+    ck_assert_uint_ge(json_array_size(roles), 9);
+    json_decref(all);
+    expect_failure(RUN("heads", "align", model, "--data", "plain"), 1, "plain.align: error rates need gold alignments");
+}
+END_TEST
+
+START_TEST(one_sentence)
+{
+    copy_set("test", "one", 1, true);
+    const outcome *o = RUN("heads", "roles", model, "--data", "one", "--all");
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_ptr_nonnull(strstr(o->out, "one sentence"));
+    json_t *all = kept("roles-one");
+    const json_t *r = json_array_get(json_object_get(json_array_get(json_object_get(all, "heads"), 0), "roles"), 0);
+    ck_assert(json_is_null(json_object_get(r, "low")) && json_is_null(json_object_get(r, "high")));
+    ck_assert_double_eq(number(r, "p"), 1);
+    json_decref(all);
+    ck_assert_ptr_nonnull(strstr(RUN("heads", "align", model, "--data", "one")->out, "one sentence"));
+}
+END_TEST
+
+START_TEST(sentences_of_one_word)
+{
+    scratch_text("short.en", "the\ncow\n\n");
+    scratch_text("short.fr", "le\nvache\n\n");
+    ck_assert_int_eq(RUN("heads", "roles", model, "--data", "short")->status, 0);
+    ck_assert_int_eq(RUN("heads", "stats", model, "--data", "short")->status, 0);
+}
+END_TEST
+
+/* One head an attention; and a model without encoder layers of its own mind: one layer. */
+START_TEST(one_head)
+{
+    const char *single = make_model("single", "model.heads=1;model.encoder_layers=1;model.decoder_layers=1");
+    const outcome *o = RUN("heads", "roles", single);
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_ptr_nonnull(strstr(o->out, "decoder.0.cross.0"));
+    ck_assert_int_eq(RUN("heads", "stats", single)->status, 0);
+    ck_assert_int_eq(RUN("heads", "align", single)->status, 0);
+}
+END_TEST
+
+START_TEST(without_a_validation_set)
+{
+    ck_assert_int_eq(remove(scratch_path("valid.en")), 0);
+    const outcome *o = RUN("heads", "roles", model);
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_ptr_nonnull(strstr(o->err, "chosen on the test set itself"));
+}
+END_TEST
+
+/* ---- statistics, alignment, one head ----------------------------------------------------------------------------- */
+
+START_TEST(statistics)
+{
+    const outcome *o = RUN("heads", "stats", model, "--tsv");
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_ptr_eq(strstr(o->out, "name\tstep\tunit\tmeasure\tqueries\tentropy\t"), o->out);
+    json_t *all = kept("stats-test");
+    const json_t *rows = json_object_get(all, "heads");
+    ck_assert_uint_eq(json_array_size(rows), (4 + 2 * 8) * 4);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *offsets = json_object_get(row, "offsets");
+        double sum = number(row, "argmax_special");
+        for (size_t k = 0; k < json_array_size(offsets); k++) sum += json_number_value(json_array_get(offsets, k));
+        ck_assert_double_eq_tol(sum, 1, 1e-9);
+        ck_assert(number(row, "relative_entropy") >= 0 && number(row, "relative_entropy") <= 1 + 1e-6);
+    }
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(alignment)
+{
+    const char *path = scratch_path("found.align");
+    const outcome *o = RUN("heads", "align", model, "--pharaoh", path, "--quiet");
+    ck_assert_msg(o->status == 0, "%s", o->err);
+    ck_assert_ptr_nonnull(strstr(o->out, "Best on the validation set: decoder."));
+    size_t size, lines = 0;
+    char *links = scratch_read(path, &size);
+    for (size_t i = 0; i < size; i++) lines += links[i] == '\n';
+    ck_assert_uint_eq(lines, 30);
+    free(links);
+    json_t *all = kept("align-test");
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "heads")), 4 * 2);
+    ck_assert_uint_eq(json_array_size(json_object_get(all, "means")), 3 * 2);
+    const json_t *model_1 = json_array_get(json_object_get(all, "baselines"), 1);
+    ck_assert_str_eq(text(model_1, "name"), "ibm1");
+    ck_assert_double_lt(number(model_1, "aer"), 0.5);
+    json_decref(all);
+    expect_failure(RUN("heads", "align", model, "--head", "cross.mean"), 2, "--head goes with --pharaoh");
+    expect_failure(RUN("heads", "align", model, "--head", "decoder.9.cross.0", "--pharaoh", path), 1, "no such head");
+    copy_set("test", "plain", 10, false);
+    ck_assert_int_eq(RUN("heads", "align", model, "--data", "plain", "--head", "cross.mean", "--norms", "--step", "fed", "--pharaoh",
+                         path)->status, 0);
+    expect_failure(RUN("heads", "align", model, "--pharaoh", scratch_path("no/such/place")), 1, "no/such/place");
+}
+END_TEST
+
+START_TEST(one_head_in_one_pair)
+{
+    json_t *shown = json_of(RUN("heads", "show", model, "decoder.1.cross.1", "--json", "--pair", "2", "--norms"));
+    const json_t *rows = json_object_get(shown, "weights");
+    ck_assert_uint_eq(json_array_size(rows), json_array_size(json_object_get(shown, "queries")));
+    for (size_t q = 0; q < json_array_size(rows); q++) {
+        double sum = 0;
+        for (size_t k = 0; k < json_array_size(json_array_get(rows, q)); k++)
+            sum += json_number_value(json_array_get(json_array_get(rows, q), k));
+        ck_assert_double_eq_tol(sum, 1, 1e-5);
+    }
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(shown, "queries"), 0)), "<s>");
+    json_decref(shown);
+    const outcome *o = RUN("heads", "show", model, "encoder.0.self.1", "--source", "the cow", "--target", "la vache");
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_ptr_nonnull(strstr(o->out, "head 1"));
+    o = RUN("heads", "show", model, "encoder.0.self.1", "--source", "the cow", "--tsv");
+    ck_assert_ptr_nonnull(strstr(o->out, "\n1\t2\tcow\t</s>\t"));
+    expect_failure(RUN("heads", "show", model, "encoder.0.self.7"), 1, "has no head encoder.0.self.7");
+    expect_failure(RUN("heads", "show", model, "encoder.0.self.1", "--pair", "31"), 1, "has 30 lines");
+    expect_failure(RUN("heads", "show", model, "encoder.0.self.1", "--target", "x"), 2, "--target goes with --source");
+}
+END_TEST
+
+/* ---- wrong use --------------------------------------------------------------------------------------------------- */
+
+START_TEST(wrong_use)
+{
+    expect_failure(RUN("heads"), 2, "which?");
+    expect_failure(RUN("heads", "role", model), 2, "did you mean roles?");
+    expect_failure(RUN("heads", "roles"), 2, "MODEL");
+    expect_failure(RUN("heads", "roles", scratch_path("nothing")), 1, "nothing");
+    expect_failure(RUN("heads", "roles", model, "--data", "nowhere"), 1, "nowhere.en");
+    expect_failure(RUN("heads", "stats", model, "--data", "nowhere"), 1, "nowhere.en");
+    expect_failure(RUN("heads", "roles", model, "--seed", "-1"), 2, "seed");
+    copy_some("test.align", "test.align", 7, false);
+    expect_failure(RUN("heads", "roles", model), 1, "has 7 lines");
+    /* another vocabulary: the embedding does not fit it */
+    scratch_text("model/shared.vocab", "<unk>\n<s>\n</s>\na\n");
+    expect_failure(RUN("heads", "roles", model), 1, "shared.vocab");
+}
+END_TEST
+
+Suite *test_heads_cli(void);
+Suite *test_heads_cli(void)
+{
+    Suite *suite = suite_create("heads_cli");
+    TCase *t = tcase_create("command line");
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, roles_keep_the_contract);
+    tcase_add_test(t, results_are_kept_until_something_changes);
+    tcase_add_test(t, goes_on_where_nothing_can_be_kept);
+    tcase_add_test(t, no_gold);
+    tcase_add_test(t, one_sentence);
+    tcase_add_test(t, sentences_of_one_word);
+    tcase_add_test(t, one_head);
+    tcase_add_test(t, without_a_validation_set);
+    tcase_add_test(t, statistics);
+    tcase_add_test(t, alignment);
+    tcase_add_test(t, one_head_in_one_pair);
+    tcase_add_test(t, wrong_use);
+    suite_add_tcase(suite, t);
+    return suite;
+}

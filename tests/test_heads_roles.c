@@ -1,0 +1,254 @@
+/* The detectors of roles on planted attention: what is planted is found with its strength and where it is, random heads are not, and
+ * the traps of published code. */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "support_heads.h"
+
+static toy_study *toy;
+static void begin(void) { toy = toy_study_new(150, 250); }
+static void end(void) { toy_study_free(toy); }
+
+/* ---- what heads point to ----------------------------------------------------------------------------------------- */
+
+static const hw_conllu_word *tree(const hw_study_set *set, int side, int64_t pair)
+{
+    return set->trees[side]->words + set->trees[side]->start[set->pairs[pair].line];
+}
+
+static int32_t previous(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    (void)set, (void)pair;
+    return q - 1;
+}
+
+static int32_t next(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    return q + 1 < set->pairs[pair].words[HW_SOURCE].count ? q + 1 : -1;
+}
+
+static bool has_form(const hw_conllu_word *word, const char *form) { return !strcmp(word->form, form); }
+
+static int32_t bracket(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    const hw_conllu_word *word = &tree(set, HW_SOURCE, pair)[q];
+    return has_form(word, ")") ? word->match : -1;
+}
+
+static int32_t french_quote(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    const hw_conllu_word *word = &tree(set, HW_TARGET, pair)[q];
+    return has_form(word, "»") ? word->match : -1;
+}
+
+/* Of a noun with several adjectives the first. */
+static int32_t adjective(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    const hw_conllu_word *words = tree(set, HW_SOURCE, pair);
+    for (int32_t i = 0; i < set->pairs[pair].words[HW_SOURCE].count; i++)
+        if (words[i].head == q && !strcmp(words[i].relation, "amod")) return i;
+    return -1;
+}
+
+static int32_t noun(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    const hw_conllu_word *word = &tree(set, HW_SOURCE, pair)[q];
+    return !strcmp(word->relation, "amod") ? word->head : -1;
+}
+
+static int32_t aligned(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    const hw_alignments *links = set->links;
+    for (int64_t i = links->start[set->pairs[pair].line]; i < links->start[set->pairs[pair].line + 1]; i++)
+        if (links->links[i].target == q && links->links[i].sure) return links->links[i].source;
+    return -1;
+}
+
+static int32_t first_word(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    (void)set, (void)pair, (void)q;
+    return 0;
+}
+
+/* ---- planted heads ----------------------------------------------------------------------------------------------- */
+
+static void near(const char *what, double got, double want, double by)
+{
+    ck_assert_msg(fabs(got - want) <= by, "%s: %g, want %g", what, got, want);
+}
+
+START_TEST(found_with_their_strength)
+{
+    static const planted heads[] = {
+        {"previous", previous, .row = 0}, {"bracket", bracket, .row = 0}, {"adjective", adjective, .row = 0},
+        {"uniform", NULL, .noise = -1},   {"mixture", previous, .share = 0.7}, {"noise", NULL, .share = 0},
+        {"noun", noun, .row = 0},         {"first", first_word, .row = 0},
+    };
+    enum { PREVIOUS, BRACKET, ADJECTIVE, UNIFORM, MIXTURE, NOISE, NOUN, FIRST, COUNT };
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, COUNT, 10, 200);
+
+    ck_assert_str_eq(found_roles(roles, PREVIOUS), "previous previous(pieces)");
+    ck_assert_double_eq(result_of(roles, PREVIOUS, "previous", NULL, false)->score, 1);
+    ck_assert_str_eq(result_of(roles, PREVIOUS, "previous", NULL, true)->tier, "strict");
+    ck_assert_double_lt(result_of(roles, PREVIOUS, "next", NULL, false)->score, 0.05); /* what the first words happen to do */
+
+    ck_assert_str_eq(found_roles(roles, BRACKET), "bracket");
+    const hw_role_result *r = result_of(roles, BRACKET, "bracket", NULL, false);
+    ck_assert_double_eq(r->score, 1);
+    ck_assert_double_lt(r->p, 1e-6);
+    ck_assert_double_lt(r->baseline, 0.6);
+    ck_assert_int_lt(r->offset, -2);
+
+    ck_assert_str_eq(found_roles(roles, ADJECTIVE), "amod");
+    ck_assert_double_eq(result_of(roles, ADJECTIVE, "amod", NULL, false)->score, 1);
+    ck_assert_double_lt(result_of(roles, ADJECTIVE, "amod_inv", NULL, false)->score, 0.2);
+    ck_assert_str_eq(found_roles(roles, NOUN), "amod_inv");
+    ck_assert_double_eq(result_of(roles, NOUN, "amod_inv", NULL, false)->score, 1);
+
+    ck_assert_str_eq(found_roles(roles, UNIFORM), "broad");
+    near("a uniform head's entropy", result_of(roles, UNIFORM, "broad", NULL, false)->score, 1, 1e-6);
+
+    ck_assert_str_eq(found_roles(roles, MIXTURE), "previous previous(pieces)");
+    r = result_of(roles, MIXTURE, "previous", NULL, false);
+    near("a mixture of 70 %", r->score, 0.7 + 0.3 / 13, 0.03);
+    ck_assert_str_eq(r->tier, r->score >= 0.7 ? "mostly" : "partly");
+    ck_assert_double_lt(r->low, r->score);
+    ck_assert_double_gt(r->high, r->score);
+    near("its interval", r->high - r->low, 4 * sqrt(0.7 * 0.3 / r->cases), 0.02);
+
+    ck_assert_str_eq(found_roles(roles, NOISE), "");
+    ck_assert_str_eq(found_roles(roles, FIRST), "first");
+}
+END_TEST
+
+/* A word is fed one row after it is predicted. */
+START_TEST(fed_and_predicted_are_told_apart)
+{
+    static const planted heads[] = {{"fed", french_quote, .row = 1}, {"predicted", french_quote, .row = 0}};
+    const hw_roles *roles = planted_roles(toy, HW_DECODER_SELF, heads, 2, 20, 0);
+    static const char *const steps[] = {"fed", "predicted"};
+    for (int h = 0; h < 2; h++) {
+        ck_assert_double_eq(result_of(roles, h, "quote", steps[h], false)->score, 1);
+        ck_assert_double_lt(result_of(roles, h, "quote", steps[1 - h], false)->score, 0.5);
+        ck_assert(!result_of(roles, h, "quote", steps[1 - h], false)->found);
+    }
+    ck_assert_str_eq(found_roles(roles, 0), "quote/fed");
+    ck_assert_str_eq(found_roles(roles, 1), "quote/predicted");
+}
+END_TEST
+
+/* Source and target differ in length here, so a matrix read the wrong way round would show. */
+START_TEST(cross_attention_is_rectangular)
+{
+    static const planted heads[] = {{"predicted", aligned, .row = 0}, {"fed", aligned, .row = 1}, {"noise", NULL, .row = 0}};
+    const hw_roles *roles = planted_roles(toy, HW_CROSS, heads, 3, 30, 0);
+    const hw_role_result *r = result_of(roles, 0, "aligned", "predicted", false);
+    ck_assert_double_gt(r->score, 0.9);
+    ck_assert_double_gt(r->score, r->baseline + 0.1);
+    ck_assert_str_eq(found_roles(roles, 0), "aligned/predicted");
+    ck_assert_double_lt(result_of(roles, 0, "aligned", "fed", false)->score, 0.5);
+    ck_assert_double_eq_tol(result_of(roles, 1, "aligned", "fed", false)->score, r->score, 0.03);
+    ck_assert_str_eq(found_roles(roles, 2), "");
+}
+END_TEST
+
+START_TEST(previous_and_next_are_not_swapped)
+{
+    static const planted heads[] = {{"previous", previous, .row = 0}, {"next", next, .row = 0}};
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, 2, 40, 0);
+    ck_assert_str_eq(found_roles(roles, 0), "previous previous(pieces)");
+    ck_assert_str_eq(found_roles(roles, 1), "next next(pieces)");
+}
+END_TEST
+
+/* The first word has no previous one, the last no next one, and </s> asks nothing. */
+START_TEST(queries_without_a_target_are_left_out)
+{
+    static const planted heads[] = {{"previous", previous, .row = 0}};
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, 1, 50, 0);
+    double words = 0;
+    for (int64_t i = 0; i < toy->test.count; i++) words += toy->test.pairs[i].words[HW_SOURCE].count;
+    ck_assert_double_eq(result_of(roles, 0, "previous", NULL, false)->cases, words - (double)toy->test.count);
+    ck_assert_double_eq(result_of(roles, 0, "next", NULL, false)->cases, words - (double)toy->test.count);
+    ck_assert_double_eq(result_of(roles, 0, "self", NULL, false)->cases, words);
+    ck_assert_double_eq(result_of(roles, 0, "broad", NULL, false)->cases, words);
+}
+END_TEST
+
+/* A thousand random heads, judged as models of twenty heads, some sharp, some flat. */
+START_TEST(random_heads_have_no_role)
+{
+    enum { HEADS = 1000, MODEL = 20 };
+    toy_study *small = toy_study_new(40, 60);
+    planted heads[MODEL];
+    int labelled = 0;
+    for (int m = 0; m < HEADS / MODEL; m++) {
+        for (int h = 0; h < MODEL; h++) heads[h] = (planted){.noise = 0.5 + 0.2 * h};
+        const hw_roles *roles = planted_roles(small, HW_ENCODER_SELF, heads, MODEL, 1000 + 10 * (uint64_t)m, 0);
+        for (int h = 0; h < MODEL; h++) labelled += *found_roles(roles, h) != 0;
+    }
+    toy_study_free(small);
+    ck_assert_msg(labelled <= HEADS / 20, "%d of %d random heads have a role", labelled, HEADS);
+}
+END_TEST
+
+/* ---- baselines --------------------------------------------------------------------------------------------------- */
+
+/* The share that the best fixed offset gets, counted here by hand for det_inv in the encoder. */
+START_TEST(the_best_fixed_offset)
+{
+    int t = 0;
+    while (strcmp(hw_role_name(toy->tests[t].role), "det_inv") || toy->tests[t].place != HW_PLACE_ENCODER) t++;
+    int heads[HW_ATTENTION_KINDS] = {1, 1, 1}, hits[64] = {0}, cases = 0, best = 0;
+    const hw_evidence *e = hw_evidence_new(toy->tests, toy->count, &toy->selection, heads, NULL, toy->arena);
+    for (int64_t i = 0; i < toy->selection.count; i++) {
+        const hw_conllu_word *words = tree(&toy->selection, HW_SOURCE, i);
+        for (int32_t q = 0; q < toy->selection.pairs[i].words[HW_SOURCE].count; q++)
+            if (!strcmp(words[q].relation, "det")) hits[32 + words[q].head - q]++, cases++;
+    }
+    for (int i = 1; i < 64; i++)
+        if (hits[i] > hits[best]) best = i;
+    double guess = 0, size = 0;
+    for (int64_t i = 0; i < toy->selection.count; i++) guess += (double)e->guess[t][i], size += (double)e->size[t][i];
+    ck_assert_int_eq(e->offset[t], best - 32);
+    ck_assert_double_eq(guess, hits[best]);
+    ck_assert_double_eq(size, cases);
+}
+END_TEST
+
+/* A mean that is a mean: every case counts alike, not every sentence. */
+START_TEST(scores_are_over_cases)
+{
+    static const planted heads[] = {{"half", previous, .share = 0.5}};
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, 1, 60, 0);
+    const hw_evidence *e = planted_evidence(toy, &toy->test, NULL, HW_ENCODER_SELF, heads, 1, 61);
+    double got = 0, size = 0;
+    for (int64_t i = 0; i < toy->test.count; i++) got += (double)e->got[0][i], size += (double)e->size[0][i];
+    ck_assert_str_eq(hw_role_name(e->tests[0].role), "previous");
+    ck_assert_double_eq_tol(result_of(roles, 0, "previous", NULL, false)->score, got / size, 1e-12);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, found_with_their_strength);
+    tcase_add_test(t, fed_and_predicted_are_told_apart);
+    tcase_add_test(t, cross_attention_is_rectangular);
+    tcase_add_test(t, previous_and_next_are_not_swapped);
+    tcase_add_test(t, queries_without_a_target_are_left_out);
+    tcase_add_test(t, random_heads_have_no_role);
+    tcase_add_test(t, the_best_fixed_offset);
+    tcase_add_test(t, scores_are_over_cases);
+}
+
+Suite *test_heads_roles(void);
+Suite *test_heads_roles(void)
+{
+    Suite *suite = suite_create("heads_roles");
+    TCase *t = tcase_create("roles");
+    add(t);
+    suite_add_tcase(suite, t);
+    return suite;
+}
