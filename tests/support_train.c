@@ -93,6 +93,20 @@ void train_run(train_call *call, const hw_config *config)
     ck_assert(call->ok == !call->err.message[0]);
 }
 
+void train_until(train_call *call, const hw_config *config, int64_t step)
+{
+    *call = (train_call){.stop_after = step};
+    train_run(call, config);
+    ck_assert_msg(call->ok, "%s", call->err.message);
+}
+
+void train_refused(train_call *call, const hw_config *config, const char *message)
+{
+    train_run(call, config);
+    ck_assert(!call->ok);
+    ck_assert_str_eq(call->err.message, message);
+}
+
 int train_child(const hw_config *config)
 {
     fflush(NULL);

@@ -26,7 +26,11 @@ typedef struct train_call {
     hw_error err;
 } train_call;
 void train_run(train_call *call, const hw_config *config);
-/* The same, in a child process, which is the caller's to wait for: exit status 0 where it went well. */
+/* Runs until a step, 0: to the end. It must go well. */
+void train_until(train_call *call, const hw_config *config, int64_t step);
+/* Runs as the call says. It must fail with this message. */
+void train_refused(train_call *call, const hw_config *config, const char *message);
+/* A run in a child process, which is the caller's to wait for: exit status 0 where it went well. */
 int train_child(const hw_config *config);
 /* A run from beginning to end, which must go well. */
 hw_train_result train_whole(const hw_config *config, int threads);

@@ -35,24 +35,10 @@ static void end(void)
     scratch_end();
 }
 
-static void runs_to(const hw_config *c, int64_t step)
-{
-    call = (train_call){.stop_after = step};
-    train_run(&call, c);
-    ck_assert_msg(call.ok, "%s", call.err.message);
-}
-
-static void fails(const hw_config *c, const char *expected)
-{
-    train_run(&call, c);
-    ck_assert(!call.ok);
-    ck_assert_str_eq(call.err.message, expected);
-}
-
 /* After the cause is gone, the run must end as one that nothing happened to. */
 static void recovers(const hw_config *c, const char *settings)
 {
-    runs_to(c, 0);
+    train_until(&call, c, 0);
     train_whole(train_config(arena, "whole", settings), 1);
     same_directories(scratch_path("whole"), c->training.model_dir);
 }
@@ -88,9 +74,9 @@ START_TEST(bad_steps_are_skipped)
     train_corpus("data", "w1 rare");
     const char *settings = hw_arena_string(arena, "%straining.log_every=1", model_with_a_bad_word("rare"));
     const hw_config *c = train_config(arena, "model", settings);
-    runs_to(c, 12);
+    train_until(&call, c, 12);
     int64_t before = call.result.skipped;
-    runs_to(c, 0);
+    train_until(&call, c, 0);
     ck_assert_int_ge(call.result.skipped, 3); /* once in each epoch of 7 steps */
     ck_assert_int_le(call.result.skipped, 4);
     ck_assert_int_gt(call.result.skipped, before);
@@ -125,7 +111,7 @@ START_TEST(ten_in_a_row_end_the_run)
     ck_assert_int_ge(at - kept, 1);
     check_directory(scratch_path("model"));
     char *before = hw_arena_string(arena, "%s", call.err.message);
-    fails(c, before); /* it is the same run, however often it is tried */
+    train_refused(&call, c, before); /* it is the same run, however often it is tried */
 }
 END_TEST
 
@@ -156,18 +142,19 @@ START_TEST(data_changed)
 {
     static const char *const sets[2][2] = {{"train", "training"}, {"valid", "validation"}};
     const hw_config *c = train_config(arena, "model", "");
-    runs_to(c, 9);
+    train_until(&call, c, 9);
     const char *path = scratch_path(hw_arena_string(arena, "data/%s.fr", sets[_i][0]));
     size_t size;
     char *text = scratch_read(path, &size), *word = strstr(text, "w1 ");
     ck_assert_ptr_nonnull(word);
     word[1] = '2';
     scratch_write(hw_arena_string(arena, "data/%s.fr", sets[_i][0]), text, size);
-    fails(c,
-          hw_arena_string(arena,
-                          "%s/%s: the %s set is not the one that the run in %s began with. Give that one back, begin "
-                          "anew with --overwrite, or begin another run with its weights (training.init_from)",
-                          c->data.dir, sets[_i][0], sets[_i][1], c->training.model_dir));
+    train_refused(
+        &call, c,
+        hw_arena_string(arena,
+                        "%s/%s: the %s set is not the one that the run in %s began with. Give that one back, begin "
+                        "anew with --overwrite, or begin another run with its weights (training.init_from)",
+                        c->data.dir, sets[_i][0], sets[_i][1], c->training.model_dir));
     word[1] = '1';
     scratch_write(hw_arena_string(arena, "data/%s.fr", sets[_i][0]), text, size);
     free(text);
@@ -190,7 +177,7 @@ START_TEST(one_file_cannot_be_written)
     const char *path = scratch_path(hw_arena_string(arena, "model/%s", written[_i]));
     hw_error err;
     ck_assert(hw_directory_make(hw_arena_string(arena, "%s.tmp", path), &err));
-    fails(c, hw_arena_string(arena, "%s: cannot be written: Is a directory", path));
+    train_refused(&call, c, hw_arena_string(arena, "%s: cannot be written: Is a directory", path));
     check_directory(scratch_path("model"));
     ck_assert(!hw_file_exists(path));
     ck_assert_int_eq(rmdir(hw_arena_string(arena, "%s.tmp", path)), 0);
@@ -202,8 +189,9 @@ START_TEST(the_directory_is_a_file)
 {
     const hw_config *c = train_config(arena, "model", "");
     scratch_text("model", "a file");
-    fails(c, hw_arena_string(arena, "%s: the directory cannot be made: a file of that name is in the way",
-                             c->training.model_dir));
+    train_refused(&call, c,
+                  hw_arena_string(arena, "%s: the directory cannot be made: a file of that name is in the way",
+                                  c->training.model_dir));
 }
 END_TEST
 
@@ -217,7 +205,9 @@ START_TEST(the_directory_is_read_only)
     for (int i = 0; i < 3 && geteuid() == 0; i++) ck_assert_int_eq(chown(scratch_path(mine[i]), 65534, 65534), 0);
     if (geteuid() == 0) ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);
     ck_assert_int_eq(chmod(c->training.model_dir, 0555), 0);
-    fails(c, hw_arena_string(arena, "%s/source.vocab: cannot be written: Permission denied", c->training.model_dir));
+    train_refused(
+        &call, c,
+        hw_arena_string(arena, "%s/source.vocab: cannot be written: Permission denied", c->training.model_dir));
     ck_assert_int_eq(chmod(c->training.model_dir, 0755), 0);
     recovers(c, "");
 }
@@ -244,8 +234,9 @@ START_TEST(a_file_does_not_fit)
     train_whole(train_config(arena, "sizes", ""), 1);
     const hw_config *c = train_config(arena, "model", "");
     limit_files(size_of(hw_arena_string(arena, "sizes/%s", names[_i])) * 9 / 10);
-    fails(c,
-          hw_arena_string(arena, "%s/%s: cannot be written whole: File too large", c->training.model_dir, names[_i]));
+    train_refused(
+        &call, c,
+        hw_arena_string(arena, "%s/%s: cannot be written whole: File too large", c->training.model_dir, names[_i]));
     limit_files(-1);
     ck_assert(!hw_file_exists(scratch_path(hw_arena_string(arena, "model/%s", names[_i]))));
     ck_assert(!hw_file_exists(scratch_path(hw_arena_string(arena, "model/%s.tmp", names[_i]))));
@@ -264,7 +255,8 @@ START_TEST(a_line_does_not_fit)
 {
     const hw_config *c = train_config(arena, "model", "");
     call.after_step = limit_log;
-    fails(c, hw_arena_string(arena, "%s/train.tsv: cannot be written: File too large", c->training.model_dir));
+    train_refused(&call, c,
+                  hw_arena_string(arena, "%s/train.tsv: cannot be written: File too large", c->training.model_dir));
     limit_files(-1);
     char *text = scratch_read(scratch_path("model/train.tsv"), NULL);
     ck_assert_str_eq(text + strlen(text) - 1, "\n");
@@ -308,8 +300,9 @@ START_TEST(the_disk_is_full)
         return; /* only root may */
     const hw_config *c = train_config(arena, "disk/model", "");
     call.after_step = fill_disk;
-    fails(c, hw_arena_string(arena, "%s/%s: cannot be written whole: No space left on device", c->training.model_dir,
-                             fillings[_i].file));
+    train_refused(&call, c,
+                  hw_arena_string(arena, "%s/%s: cannot be written whole: No space left on device",
+                                  c->training.model_dir, fillings[_i].file));
     check_directory(c->training.model_dir);
     ck_assert_int_eq(unlink(scratch_path("disk/filler")), 0);
     recovers(c, "");
@@ -350,7 +343,7 @@ static const struct {
 START_TEST(a_damaged_checkpoint)
 {
     const hw_config *c = train_config(arena, "model", "");
-    runs_to(c, 9);
+    train_until(&call, c, 9);
     damage(damages[_i].from, damages[_i].to);
     char message[512];
     snprintf(message, sizeof message, damages[_i].message, scratch_path("model/checkpoint.safetensors"));
