@@ -298,8 +298,21 @@ START_TEST(scores_do_not_depend_on_batch_or_threads)
         single.correct += c.correct;
         sum += c.nll;
     }
+    int64_t correct = 0;
+    hw_tape *tape = hw_tape_new();
+    for (int i = 0; i < COUNT; i += 10)
+        for (int64_t t = 0; t <= targets[i].count; t++) {
+            double next[V], best = -INFINITY;
+            plain_next(tape, m, sources[i], targets[i].ids, t, next);
+            for (int k = 0; k < V; k++) best = fmax(best, next[k]);
+            correct += next[t < targets[i].count ? targets[i].ids[t] : HW_END] == best;
+        }
+    for (int i = 0; i < COUNT; i += 10) correct -= hw_score_pairs(r, 1, &sources[i], &targets[i], 0, NULL).correct;
+    ck_assert_int_eq(correct, 0);
+    hw_tape_free(tape);
     ck_assert_int_eq(single.tokens, one.tokens);
     ck_assert_int_eq(single.correct, one.correct);
+    ck_assert_int_gt(one.correct, 0);
     ck_assert_double_lt(near(sum, one.nll), 1e-12);
     hw_runner_free(r);
     hw_transformer_free(m);

@@ -1,9 +1,9 @@
 /* Layer 8, decode: a network run over many sentences, by teacher forcing or by search, and lines of text translated.
  *
- * Sentences are cut into batches that are spread over the threads. Rows of a batch never mix, so what comes out for a sentence
- * is the same to the bit whatever it was batched with, in whatever order and on however many threads. Search keeps keys and
- * values of what was decoded (a step runs one row a hypothesis), and one search serves greedy and beam decoding: a beam of 1 is
- * greedy. */
+ * Sentences are cut into batches that are spread over the threads. Rows of a batch never mix, so what comes out for a
+ * sentence is the same to the bit whatever it was batched with, in whatever order and on however many threads. Search
+ * keeps keys and values of what was decoded (a step runs one row a hypothesis), and one search serves greedy and beam
+ * decoding: a beam of 1 is greedy. */
 #ifndef HEADWISE_DECODE_H
 #define HEADWISE_DECODE_H
 
@@ -11,12 +11,13 @@
 
 /* ---- running a network ------------------------------------------------------------------------------------------- */
 
-/* A network with the memory that each thread needs to run it, which is kept from call to call. The network may be in training: it is
- * only read, and must not change during a call. Serves one caller at a time. */
+/* A network with the memory that each thread needs to run it, which is kept from call to call. The network may be in
+ * training: it is only read, and must not change during a call. Serves one caller at a time. */
 typedef struct hw_runner hw_runner;
 hw_runner *hw_runner_new(const hw_transformer *network); /* the caller frees it; the network outlives it */
 void hw_runner_free(hw_runner *r);                       /* NULL is fine */
-/* All that follows runs with heads changed like this ([attentions of the network], outlives the runner); NULL: as they are. */
+/* All that follows runs with heads changed like this ([attentions of the network], outlives the runner); NULL: as they
+ * are. */
 void hw_runner_settings(hw_runner *r, const hw_head_setting *settings);
 /* Measures where the time goes from now on, or no longer; and the sums over the threads, hw_op_count() entries. */
 void hw_runner_profile(hw_runner *r, bool on);
@@ -32,7 +33,7 @@ typedef struct hw_visit {
     const hw_recorded *attentions; /* [attentions of the network]; NULL unless something is recorded */
     hw_tensor *loss;               /* label-smoothed cross-entropy summed over the batch's target rows */
     hw_loss_count count;
-    const hw_real *nll;            /* [target rows] -log p */
+    const hw_real *nll; /* [target rows] -log p */
 } hw_visit;
 
 typedef struct hw_visit_options {
@@ -43,27 +44,28 @@ typedef struct hw_visit_options {
 
 /* Runs all pairs, special tokens not included, in batches of neighbours that depend on their lengths alone, and calls
  * visit(i, ...) once for the i-th batch, from several threads at a time. Returns the number of batches. */
-int hw_visit_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, const hw_visit_options *options,
-                   void (*visit)(int i, const hw_visit *visit, void *argument), void *argument);
+int hw_visit_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets,
+                   const hw_visit_options *options, void (*visit)(int i, const hw_visit *visit, void *argument),
+                   void *argument);
 
-/* -log p of every target token and </s>, pair after pair, into nll [sum of lengths + 1], which may be NULL. Returns the sums, added up
- * in the order of the pairs. */
-hw_loss_count hw_score_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, double smoothing,
-                             hw_real *nll);
+/* -log p of every target token and </s>, pair after pair, into nll [sum of lengths + 1], which may be NULL. Returns the
+ * sums, added up in the order of the pairs. */
+hw_loss_count hw_score_pairs(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets,
+                             double smoothing, hw_real *nll);
 /* The sums over a corpus' first `most` pairs (0: all). */
 hw_loss_count hw_score_corpus(hw_runner *r, const hw_corpus *corpus, int64_t most, double smoothing);
 
 /* What one attention did with one pair: row t of the decoder was fed token t of <s> w1 .. wm and predicts the next. */
 typedef struct hw_attention_map {
-    const char *name;      /* "encoder.0.self" */
+    const char *name; /* "encoder.0.self" */
     int64_t heads, queries, keys;
     const int *head_names; /* [heads] the numbers of the heads; pruned ones are missing */
     hw_real *weights;      /* [heads][queries][keys] */
 } hw_attention_map;
 
 typedef struct hw_examined {
-    int64_t rows;        /* m + 1 */
-    hw_real *log_probs;  /* [rows] of w1 .. wm </s> */
+    int64_t rows;       /* m + 1 */
+    hw_real *log_probs; /* [rows] of w1 .. wm </s> */
     int attentions;
     hw_attention_map *attention; /* [attentions] as the network counts them */
 } hw_examined;
@@ -93,8 +95,8 @@ typedef struct hw_hypothesis {
     const int32_t *ids;       /* [length] */
     const hw_real *log_probs; /* [length + 1] natural log, of each token and of </s>; NULL with ids_only */
     double log_prob;          /* their sum; with ids_only this and the score are 0 */
-    double score;             /* log_prob / ((5 + length + 1) / 6) ^ alpha: what hypotheses are ordered by (Wu et al. 2016) */
-    bool cut;                 /* it was ended at the maximum length */
+    double score; /* log_prob / ((5 + length + 1) / 6) ^ alpha: what hypotheses are ordered by (Wu et al. 2016) */
+    bool cut;     /* it was ended at the maximum length */
 } hw_hypothesis;
 
 typedef struct hw_hypotheses {
@@ -102,8 +104,8 @@ typedef struct hw_hypotheses {
     const hw_hypothesis *items; /* the best first */
 } hw_hypotheses;
 
-/* Decodes the sources (special tokens not included) -> [count], valid until the next call for this runner. Among equal hypotheses
- * the one from the better row goes first, then the lower id. <s> is never chosen. */
+/* Decodes the sources (special tokens not included) -> [count], valid until the next call for this runner. Among equal
+ * hypotheses the one from the better row goes first, then the lower id. <s> is never chosen. */
 const hw_hypotheses *hw_search(hw_runner *r, const hw_search_options *options, int64_t count, const hw_ids *sources);
 
 /* ---- lines of text ----------------------------------------------------------------------------------------------- */
@@ -122,11 +124,12 @@ typedef struct hw_translation {
 /* Translates lines with a bundle. Serves one caller at a time. */
 typedef struct hw_translator hw_translator;
 hw_translator *hw_translator_new(const hw_bundle *bundle, const hw_search_options *options); /* both outlive it */
-void hw_translator_free(hw_translator *t);                                                  /* NULL is fine */
+void hw_translator_free(hw_translator *t);                                                   /* NULL is fine */
 hw_runner *hw_translator_runner(hw_translator *t);
 
-/* Lines without their \n, valid UTF-8 -> [count] translations in the order of the lines, valid until the next call and as long as
- * the lines are. bytes NULL: they end at their 0 bytes. */
-const hw_translation *hw_translate_lines(hw_translator *t, int64_t count, const char *const *lines, const size_t *bytes);
+/* Lines without their \n, valid UTF-8 -> [count] translations in the order of the lines, valid until the next call and
+ * as long as the lines are. bytes NULL: they end at their 0 bytes. */
+const hw_translation *hw_translate_lines(hw_translator *t, int64_t count, const char *const *lines,
+                                         const size_t *bytes);
 
 #endif

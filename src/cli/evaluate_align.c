@@ -1,5 +1,6 @@
-/* How well cross-attention aligns words: the alignment error rate of every head against gold, and the best of them. The best of many
- * on the test set itself; `headwise heads align` picks it on other data and gives intervals and baselines. */
+/* How well cross-attention aligns words: the alignment error rate of every head against gold, and the best of them. The
+ * best of many on the test set itself; `headwise heads align` picks it on other data and gives intervals and baselines.
+ */
 #include <string.h>
 
 #include <headwise/heads.h>
@@ -23,8 +24,8 @@ static hw_evaluated_alignment best_of(const hw_linkings *l)
     return best;
 }
 
-bool hw_evaluate_alignment(const hw_bundle *bundle, const hw_test_set *set, hw_runner *runner, hw_evaluated_alignment *out,
-                           hw_error *err)
+bool hw_evaluate_alignment(const hw_bundle *bundle, const hw_test_set *set, hw_runner *runner,
+                           hw_evaluated_alignment *out, hw_error *err)
 {
     hw_arena *arena = hw_arena_new(0);
     hw_study_set pairs;

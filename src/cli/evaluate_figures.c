@@ -1,5 +1,5 @@
-/* The figures of headwise evaluate. They are those that training's validation computes, by the same functions: lines translated and
- * compared as a reader sees them, and the reference scored by teacher forcing. */
+/* The figures of headwise evaluate. They are those that training's validation computes, by the same functions: lines
+ * translated and compared as a reader sees them, and the reference scored by teacher forcing. */
 #include <string.h>
 
 #include "cli/evaluate.h"
@@ -14,7 +14,8 @@ static void keep(hw_cli *cli, const hw_translation *t, const char **to, int64_t 
     *failed += !t->count;
 }
 
-static void translate(hw_cli *cli, hw_translator *translator, int64_t window, const hw_test_set *set, hw_evaluation *out)
+static void translate(hw_cli *cli, hw_translator *translator, int64_t window, const hw_test_set *set,
+                      hw_evaluation *out)
 {
     hw_cli_progress progress = hw_cli_progress_new(cli);
     double begun = hw_seconds();
@@ -26,7 +27,10 @@ static void translate(hw_cli *cli, hw_translator *translator, int64_t window, co
         for (int64_t i = 0; i < count; i++) lines[i] = hw_lines_get(set->source, first + i, &bytes[i]);
         const hw_translation *t = hw_translate_lines(translator, count, lines, bytes);
         for (int64_t i = 0; i < count; i++) keep(cli, &t[i], &out->translations[first + i], &out->failed);
-        hw_progress p = {.what = "translate", .done = first + count, .total = set->count, .seconds = hw_seconds() - begun,
+        hw_progress p = {.what = "translate",
+                         .done = first + count,
+                         .total = set->count,
+                         .seconds = hw_seconds() - begun,
                          .detail = ""};
         if (p.done < p.total) hw_cli_progress_show(&p, &progress);
     }
@@ -80,8 +84,8 @@ static bool score(const hw_bundle *b, const hw_test_set *set, hw_runner *runner,
     return true;
 }
 
-bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const hw_test_set *set, hw_evaluation *out,
-                 hw_error *err)
+bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const hw_test_set *set,
+                 hw_evaluation *out, hw_error *err)
 {
     *out = (hw_evaluation){.sentences = set->count};
     hw_search_options search = hw_search_options_of(config);

@@ -1,4 +1,5 @@
-/* headwise inspect: what happens inside a network, for a configuration or for a trained model and one pair of sentences. */
+/* headwise inspect: what happens inside a network, for a configuration or for a trained model and one pair of
+ * sentences. */
 #include "cli/inspect.h"
 
 #include <string.h>
@@ -14,14 +15,19 @@ typedef struct options {
 static const hw_cli_option table[] = {
     {"source", 's', "TEXT", HW_CLI_TEXT, offsetof(options, source),
      .help = "a source sentence; a model translates it and shows every head's attention"},
-    {"target", 't', "TEXT", HW_CLI_TEXT, offsetof(options, target), .help = "its translation, in place of the model's own"},
+    {"target", 't', "TEXT", HW_CLI_TEXT, offsetof(options, target),
+     .help = "its translation, in place of the model's own"},
 };
 
 /* ---- the pair ---------------------------------------------------------------------------------------------------- */
 
-static const char *label(hw_arena *arena, const char *text, size_t bytes) { return hw_arena_string(arena, "%.*s", (int)bytes, text); }
+static const char *label(hw_arena *arena, const char *text, size_t bytes)
+{
+    return hw_arena_string(arena, "%.*s", (int)bytes, text);
+}
 
-static const char **labels_of(hw_arena *arena, const hw_token *tokens, int64_t count, const char *before, const char *after)
+static const char **labels_of(hw_arena *arena, const hw_token *tokens, int64_t count, const char *before,
+                              const char *after)
 {
     const char **labels = hw_arena_alloc(arena, ((size_t)count + 2) * sizeof *labels);
     int64_t at = 0;
@@ -71,8 +77,10 @@ static hw_inspected make_pair(hw_cli *cli, const hw_bundle *bundle, const option
     hw_tokens from, to;
     const char *text = o->source ? o->source : EXAMPLE;
     read_side(cli, &source, text, &from, &pair.source);
-    if (o->target || !trained || !o->source) read_side(cli, &target, o->target ? o->target : text, &to, &pair.target);
-    else to = translate(cli, bundle, text);
+    if (o->target || !trained || !o->source)
+        read_side(cli, &target, o->target ? o->target : text, &to, &pair.target);
+    else
+        to = translate(cli, bundle, text);
     pair.target = hw_token_ids(&to, cli->arena);
     pair.source_labels = labels_of(cli->arena, from.items, from.count, NULL, "</s>");
     pair.fed_labels = labels_of(cli->arena, to.items, to.count, "<s>", NULL);
@@ -112,17 +120,22 @@ static void print_pair(hw_cli *cli, const hw_inspected *pair)
 {
     hw_runner *runner = hw_runner_new(pair->bundle->network);
     const hw_examined *x = hw_examine(runner, 1, &pair->source, &pair->target, cli->arena);
-    if (cli->json) print_pair_json(pair, x);
-    else hw_inspect_print_pair(cli, pair, x);
+    if (cli->json)
+        print_pair_json(pair, x);
+    else
+        hw_inspect_print_pair(cli, pair, x);
     hw_runner_free(runner);
 }
 
 static int inspect(hw_cli *cli, const options *o, const hw_bundle *bundle, bool trained)
 {
     hw_inspected pair = make_pair(cli, bundle, o, trained);
-    if (trained && o->source) print_pair(cli, &pair);
-    else if (cli->json) hw_json_print(hw_inspect_shapes_json(&pair), true);
-    else hw_inspect_print_shapes(cli, &pair, cli->arguments[0]);
+    if (trained && o->source)
+        print_pair(cli, &pair);
+    else if (cli->json)
+        hw_json_print(hw_inspect_shapes_json(&pair), true);
+    else
+        hw_inspect_print_shapes(cli, &pair, cli->arguments[0]);
     return HW_CLI_DONE;
 }
 
@@ -135,7 +148,8 @@ static bool check_text(const char *option, const char *text, hw_error *err)
     return hw_fail(err, "inspect: --%s: byte %lld is not valid UTF-8", option, (long long)bad + 1);
 }
 
-/* A network that nobody trained, with the vocabularies of its corpus or, where there is none, of a size that is assumed. */
+/* A network that nobody trained, with the vocabularies of its corpus or, where there is none, of a size that is
+ * assumed. */
 static int inspect_config(hw_cli *cli, const options *o)
 {
     hw_error err;
@@ -162,7 +176,8 @@ static int inspect_model(hw_cli *cli, const options *o)
 {
     hw_error err;
     if (cli->set.count) {
-        hw_fail(&err, "inspect: --set goes with a configuration; %s is a model, which is as it was trained", cli->arguments[0]);
+        hw_fail(&err, "inspect: --set goes with a configuration; %s is a model, which is as it was trained",
+                cli->arguments[0]);
         return hw_cli_refuse(&err);
     }
     hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
@@ -192,12 +207,14 @@ const hw_cli_command hw_cli_inspect = {
     .least = 1,
     .most = 1,
     .takes = HW_CLI_JSON | HW_CLI_SET,
-    .description =
-        "Shows a network from inside. For a configuration, which needs not be trained, or a model: the shapes of everything between "
-        "token ids and logits for a sentence, the causal mask, and how many parameters each part has.\n"
-        "For a model with --source: its translation, or --target, with log-probabilities a token, and the attention of every head, "
-        "drawn with the words at its sides. With --json: source and target (tokens, ids), log_probs, and attention, an object of "
-        "arrays [head][query][key] under the names of the attentions.",
+    .description = "Shows a network from inside. For a configuration, which needs not be trained, or a model: the "
+                   "shapes of everything between "
+                   "token ids and logits for a sentence, the causal mask, and how many parameters each part has.\n"
+                   "For a model with --source: its translation, or --target, with log-probabilities a token, and the "
+                   "attention of every head, "
+                   "drawn with the words at its sides. With --json: source and target (tokens, ids), log_probs, and "
+                   "attention, an object of "
+                   "arrays [head][query][key] under the names of the attentions.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

@@ -1,10 +1,11 @@
 /* Beam search over a cached state; a beam of 1 is greedy decoding.
  *
- * At each step a sentence's hypotheses and all their continuations are ranked by log-probability. Of the best 2 K the ones that
- * end are finished if they stand among the first K, and the first K of the others go on. A sentence is done when K hypotheses
- * have finished, or when no living one can still come before the n-th best finished: a log-probability only falls, and the length
- * penalty (Wu et al. 2016, "Google's neural machine translation system", equation 14) is largest at the maximum length. There every
- * hypothesis is ended by </s>, at its price. Sentences that are done leave the batch. */
+ * At each step a sentence's hypotheses and all their continuations are ranked by log-probability. Of the best 2 K the
+ * ones that end are finished if they stand among the first K, and the first K of the others go on. A sentence is done
+ * when K hypotheses have finished, or when no living one can still come before the n-th best finished: a
+ * log-probability only falls, and the length penalty (Wu et al. 2016, "Google's neural machine translation system",
+ * equation 14) is largest at the maximum length. There every hypothesis is ended by </s>, at its price. Sentences that
+ * are done leave the batch. */
 #include <headwise/decode.h>
 
 #include <math.h>
@@ -15,7 +16,7 @@
 #include "decode/top.h"
 
 enum {
-    BATCH_ROWS = 4096,      /* source rows of a batch at most, but for a single longer sentence: they bound its memory */
+    BATCH_ROWS = 4096, /* source rows of a batch at most, but for a single longer sentence: they bound its memory */
     LOGITS_AT_ONCE = 1 << 17 /* numbers: what stays in cache */
 };
 
@@ -23,7 +24,9 @@ enum {
 
 hw_search_options hw_search_options_of(const hw_config *c)
 {
-    return (hw_search_options){.beam = c->decoding.beam, .n_best = c->decoding.n_best, .max_length = c->decoding.max_length,
+    return (hw_search_options){.beam = c->decoding.beam,
+                               .n_best = c->decoding.n_best,
+                               .max_length = c->decoding.max_length,
                                .length_penalty = c->decoding.length_penalty,
                                .batch_sentences = c->decoding.batch_sentences};
 }
@@ -38,7 +41,8 @@ bool hw_search_options_check(const hw_search_options *o, hw_error *err)
     if (o->max_length < 0) return hw_fail(err, "max-length: %lld is negative", (long long)o->max_length);
     if (o->min_length < 0) return hw_fail(err, "min-length: %lld is negative", (long long)o->min_length);
     if (!(o->length_penalty >= 0)) return hw_fail(err, "length-penalty: %g; 0 or more was expected", o->length_penalty);
-    if (o->batch_sentences < 1) return hw_fail(err, "batch: %lld; at least one sentence", (long long)o->batch_sentences);
+    if (o->batch_sentences < 1)
+        return hw_fail(err, "batch: %lld; at least one sentence", (long long)o->batch_sentences);
     return true;
 }
 
@@ -63,21 +67,21 @@ typedef struct ended {
 } ended;
 
 typedef struct sentence {
-    int64_t place;    /* in the caller's array */
-    int64_t most;     /* tokens */
+    int64_t place; /* in the caller's array */
+    int64_t most;  /* tokens */
     bool done;
-    hw_top top;       /* continuations of this step, at most 2 beam */
+    hw_top top; /* continuations of this step, at most 2 beam */
     int64_t ended_count;
-    ended *ended;     /* [2 beam], best first */
+    ended *ended; /* [2 beam], best first */
 } sentence;
 
 /* A batch being decoded. */
 typedef struct search {
     const hw_search_options *options;
     hw_state state;
-    int64_t count, length;   /* sentences; tokens that every living hypothesis has */
+    int64_t count, length; /* sentences; tokens that every living hypothesis has */
     sentence *sentences;
-    living *living, *next;   /* [slots] beside the rows of the state: those of this step and of the next */
+    living *living, *next; /* [slots] beside the rows of the state: those of this step and of the next */
     hw_state_row *next_rows;
     int64_t next_count;
 } search;
@@ -106,8 +110,8 @@ static void go_on(search *s, const sentence *x, const hw_candidate *c)
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-/* What may come next in a row: everything but <s>, </s> from the minimum length on; at the maximum length only </s>. The others'
- * logits become -inf after the normaliser was taken, so that probabilities stay those of the network. */
+/* What may come next in a row: everything but <s>, </s> from the minimum length on; at the maximum length only </s>.
+ * The others' logits become -inf after the normaliser was taken, so that probabilities stay those of the network. */
 static void constrain(const search *s, const sentence *x, hw_real *logits, int64_t n)
 {
     hw_real end = logits[HW_END];
@@ -169,8 +173,10 @@ static void advance(search *s, sentence *x)
     int64_t first = s->next_count, beam = s->options->beam;
     for (int64_t rank = 0; rank < x->top.count && s->next_count - first < beam; rank++) {
         const hw_candidate *c = &x->top.items[rank];
-        if (c->id != HW_END) go_on(s, x, c);
-        else if (rank < beam) finish(s, x, c);
+        if (c->id != HW_END)
+            go_on(s, x, c);
+        else if (rank < beam)
+            finish(s, x, c);
     }
     x->top.count = 0;
     x->done = is_done(s, x, first, s->next_count - first);
@@ -245,15 +251,15 @@ static void tell(const search *s, hw_hypotheses *out)
 
 /* ---- all batches ------------------------------------------------------------------------------------------------- */
 
-/* Sources in the order in which they are decoded, the longest first, so that those of a batch end at about the same time and the
- * last batches, for which threads wait, are short ones. */
+/* Sources in the order in which they are decoded, the longest first, so that those of a batch end at about the same
+ * time and the last batches, for which threads wait, are short ones. */
 typedef struct plan {
     hw_runner *runner;
     const hw_search_options *options;
     const hw_ids *sources;
-    int64_t *places;  /* [count] of the sources in the caller's array */
-    int64_t *first;   /* [batches + 1] */
-    hw_ids *sorted;   /* [count] */
+    int64_t *places; /* [count] of the sources in the caller's array */
+    int64_t *first;  /* [batches + 1] */
+    hw_ids *sorted;  /* [count] */
     int batches;
     hw_hypotheses *out;
 } plan;

@@ -24,8 +24,8 @@ static void insert(hw_top *top, hw_candidate c)
     top->items[at] = c;
 }
 
-void hw_top_offer(hw_top *top, const hw_real *logits, int64_t n, const hw_real *maxima, double before, double normaliser,
-                  int64_t row)
+void hw_top_offer(hw_top *top, const hw_real *logits, int64_t n, const hw_real *maxima, double before,
+                  double normaliser, int64_t row)
 {
     for (int64_t first = 0; first < n; first += HW_STRETCH, maxima++) {
         int64_t end = first + HW_STRETCH < n ? first + HW_STRETCH : n;

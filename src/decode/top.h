@@ -26,7 +26,7 @@ double hw_row_normaliser(const hw_real *logits, int64_t n, const hw_real *maxima
 
 /* Offers every token i of 0..n-1 with the score before + logits[i] - normaliser. Tokens of logit -inf or NaN are none.
  * No logit of a stretch is larger than its maximum. */
-void hw_top_offer(hw_top *top, const hw_real *logits, int64_t n, const hw_real *maxima, double before, double normaliser,
-                  int64_t row);
+void hw_top_offer(hw_top *top, const hw_real *logits, int64_t n, const hw_real *maxima, double before,
+                  double normaliser, int64_t row);
 
 #endif
