@@ -1,5 +1,5 @@
-/* The tape's manners: misuse is a message with the scope and an abort, not a crash; steps reuse their memory; attention does what
- * the textbook says. */
+/* The tape's manners: misuse is a message with the scope and an abort, not a crash; steps reuse their memory; attention
+ * does what the textbook says. */
 #include <check.h>
 #include <math.h>
 #include <signal.h>
@@ -53,7 +53,10 @@ static void inference(hw_tape *t)
     hw_backward(t, hw_sum(t, some(t, 2, 3)), 1);
 }
 static void add_shapes(hw_tape *t) { hw_add(t, some(t, 2, 3), some(t, 3, 2)); }
-static void linear_shapes(hw_tape *t) { hw_linear(t, some(t, 2, 3), some(t, 4, 5), NULL, HW_IDENTITY, (hw_dropout){0}); }
+static void linear_shapes(hw_tape *t)
+{
+    hw_linear(t, some(t, 2, 3), some(t, 4, 5), NULL, HW_IDENTITY, (hw_dropout){0});
+}
 static void matmul_shapes(hw_tape *t) { hw_matmul(t, some(t, 2, 3), some(t, 2, 3), false, false); }
 static void norm_shapes(hw_tape *t) { hw_layer_norm(t, some(t, 2, 3), some(t, 1, 4), some(t, 1, 3)); }
 static void gate_shapes(hw_tape *t) { hw_gate(t, some(t, 2, 6), some(t, 2, 4), NULL); }
@@ -78,7 +81,8 @@ static void attention_rows(hw_tape *t)
 }
 static void loss_factor(hw_tape *t)
 {
-    hw_tensor *loss = hw_cross_entropy(t, some(t, 1, 2), some(t, 3, 2), some(t, 1, 3), (const int32_t[]){1}, 0, 1, NULL, NULL);
+    hw_tensor *loss =
+        hw_cross_entropy(t, some(t, 1, 2), some(t, 3, 2), some(t, 1, 3), (const int32_t[]){1}, 0, 1, NULL, NULL);
     hw_backward(t, hw_scale(t, loss, 2), 1);
 }
 
@@ -123,7 +127,8 @@ START_TEST(misuse_is_a_message)
     close(fd[1]);
     char text[1024] = "";
     size_t used = 0;
-    for (ssize_t n; used < sizeof text - 1 && (n = read(fd[0], text + used, sizeof text - 1 - used)) > 0;) used += (size_t)n;
+    for (ssize_t n; used < sizeof text - 1 && (n = read(fd[0], text + used, sizeof text - 1 - used)) > 0;)
+        used += (size_t)n;
     close(fd[0]);
     int status;
     waitpid(child, &status, 0);
@@ -153,8 +158,8 @@ END_TEST
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
 /* The textbook's: every score, -1e9 added above the diagonal where causal, softmax, weighted sum. */
-static void textbook(const hw_tensor *q, const hw_tensor *k, const hw_tensor *v, int64_t heads, int64_t width, bool causal,
-                     double *weights, double *out)
+static void textbook(const hw_tensor *q, const hw_tensor *k, const hw_tensor *v, int64_t heads, int64_t width,
+                     bool causal, double *weights, double *out)
 {
     int64_t n = q->shape[0], m = k->shape[0];
     for (int64_t h = 0; h < heads; h++)
@@ -163,8 +168,8 @@ static void textbook(const hw_tensor *q, const hw_tensor *k, const hw_tensor *v,
             for (int64_t j = 0; j < m; j++) {
                 a[j] = causal && j > i + m - n ? -1e9 : 0;
                 for (int64_t d = 0; d < width; d++)
-                    a[j] += (double)q->data[i * heads * width + h * width + d] * (double)k->data[j * heads * width + h * width + d] /
-                            sqrt((double)width);
+                    a[j] += (double)q->data[i * heads * width + h * width + d] *
+                            (double)k->data[j * heads * width + h * width + d] / sqrt((double)width);
                 most = fmax(most, a[j]);
             }
             for (int64_t j = 0; j < m; j++) total += a[j] = exp(a[j] - most);
@@ -180,8 +185,9 @@ static void textbook(const hw_tensor *q, const hw_tensor *k, const hw_tensor *v,
 static const struct {
     int64_t n, m, heads, width;
     bool causal;
-} shapes[] = {{1, 1, 1, 2, true},   {1, 9, 2, 3, false}, {5, 5, 4, 16, true},  {12, 17, 4, 16, false}, {33, 33, 2, 5, true},
-              {3, 20, 2, 16, true}, {40, 3, 1, 64, false}, {200, 200, 1, 8, true}, {16, 130, 3, 24, false}};
+} shapes[] = {{1, 1, 1, 2, true},     {1, 9, 2, 3, false},    {5, 5, 4, 16, true},
+              {12, 17, 4, 16, false}, {33, 33, 2, 5, true},   {3, 20, 2, 16, true},
+              {40, 3, 1, 64, false},  {200, 200, 1, 8, true}, {16, 130, 3, 24, false}};
 
 START_TEST(attention_is_the_textbook_s)
 {
@@ -189,7 +195,10 @@ START_TEST(attention_is_the_textbook_s)
     hw_tape_reset(t, HW_INFERENCE);
     int64_t n = shapes[_i].n, m = shapes[_i].m, heads = shapes[_i].heads, width = shapes[_i].width, zero = 0;
     hw_tensor *q = some(t, n, heads * width), *k = some(t, m, heads * width), *v = some(t, m, heads * width), *weights;
-    hw_attention_options o = {.heads = heads, .head_width = width, .queries = {1, &zero, &n}, .keys = {1, &zero, &m},
+    hw_attention_options o = {.heads = heads,
+                              .head_width = width,
+                              .queries = {1, &zero, &n},
+                              .keys = {1, &zero, &m},
                               .causal = shapes[_i].causal};
     hw_tensor *y = hw_attention(t, q, k, v, &o, &weights);
     double *want = hw_arena_alloc(hw_tape_arena(t), (size_t)(heads * n * m + n * heads * width) * sizeof *want);
@@ -208,8 +217,14 @@ START_TEST(sharpness_0_is_uniform)
     const int64_t zero = 0, n = 4;
     const hw_real sharpness[] = {0};
     hw_tensor *x = some(t, n, 6), *weights;
-    hw_attention_options o = {.heads = 1, .head_width = 2, .queries = {1, &zero, &n}, .keys = {1, &zero, &n}, .key_column = 2,
-                              .value_column = 4, .causal = true, .sharpness = sharpness};
+    hw_attention_options o = {.heads = 1,
+                              .head_width = 2,
+                              .queries = {1, &zero, &n},
+                              .keys = {1, &zero, &n},
+                              .key_column = 2,
+                              .value_column = 4,
+                              .causal = true,
+                              .sharpness = sharpness};
     hw_attention(t, x, x, x, &o, &weights);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)

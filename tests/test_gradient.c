@@ -1,8 +1,9 @@
 /* Gradients against finite differences: one table with a row for every op, every layer, and the ways an op can be used.
  *
- * The loss is sum(w y) with fixed random w (equal ones would hide wrong softmax and layer-norm gradients). Each number of each input
- * is moved by -2h, -h, h, 2h and the four-point stencil is held against what hw_backward gives, relative to the larger of the two, a
- * thousandth of the tensor's largest gradient, and a thousandth. In double; the float build checks that the table is complete. */
+ * The loss is sum(w y) with fixed random w (equal ones would hide wrong softmax and layer-norm gradients). Each number
+ * of each input is moved by -2h, -h, h, 2h and the four-point stencil is held against what hw_backward gives, relative
+ * to the larger of the two, a thousandth of the tensor's largest gradient, and a thousandth. In double; the float build
+ * checks that the table is complete. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -39,7 +40,10 @@ static hw_tensor *reshape(hw_tape *t, hw_tensor **in)
     hw_tensor *y = hw_reshape(t, in[0], 3, (int64_t[]){2, 3, 2});
     return hw_add(t, hw_reshape(t, y, 2, (int64_t[]){3, 4}), in[0]);
 }
-static hw_tensor *slice(hw_tape *t, hw_tensor **in) { return hw_add(t, hw_slice(t, in[0], 1, 3), hw_slice(t, in[0], 2, 3)); }
+static hw_tensor *slice(hw_tape *t, hw_tensor **in)
+{
+    return hw_add(t, hw_slice(t, in[0], 1, 3), hw_slice(t, in[0], 2, 3));
+}
 static hw_tensor *concatenate(hw_tape *t, hw_tensor **in) { return hw_concatenate(t, 3, in); }
 static hw_tensor *gather(hw_tape *t, hw_tensor **in)
 {
@@ -54,10 +58,17 @@ static hw_tensor *matmul_ta(hw_tape *t, hw_tensor **in) { return hw_matmul(t, in
 static hw_tensor *matmul_tb(hw_tape *t, hw_tensor **in) { return hw_matmul(t, in[0], in[1], false, true); }
 static hw_tensor *matmul_tt(hw_tape *t, hw_tensor **in) { return hw_matmul(t, in[0], in[1], true, true); }
 static hw_tensor *linear(hw_tape *t, hw_tensor **in) { return hw_linear(t, in[0], in[1], in[2], HW_IDENTITY, off); }
-static hw_tensor *linear_plain(hw_tape *t, hw_tensor **in) { return hw_linear(t, in[0], in[1], NULL, HW_IDENTITY, off); }
-static hw_tensor *linear_gelu(hw_tape *t, hw_tensor **in) { return hw_linear(t, in[0], in[1], in[2], HW_GELU, some_dropout()); }
+static hw_tensor *linear_plain(hw_tape *t, hw_tensor **in)
+{
+    return hw_linear(t, in[0], in[1], NULL, HW_IDENTITY, off);
+}
+static hw_tensor *linear_gelu(hw_tape *t, hw_tensor **in)
+{
+    return hw_linear(t, in[0], in[1], in[2], HW_GELU, some_dropout());
+}
 static hw_tensor *linear_swish(hw_tape *t, hw_tensor **in) { return hw_linear(t, in[0], in[1], in[2], HW_SWISH, off); }
-static hw_tensor *linear_relu(hw_tape *t, hw_tensor **in) /* every |pre-activation| is over 1: the bias decides its sign */
+static hw_tensor *linear_relu(hw_tape *t,
+                              hw_tensor **in) /* every |pre-activation| is over 1: the bias decides its sign */
 {
     hw_tensor *x = hw_scale(t, in[0], (hw_real)0.1);
     hw_tensor *b = hw_tape_matrix(t, 1, 5, (const hw_real[]){3, -3, 3, 3, -3}, false);
@@ -92,8 +103,14 @@ static hw_tensor *cross(hw_tape *t, hw_tensor **in)
 }
 static hw_tensor *masked(hw_tape *t, hw_tensor **in) /* one tensor for all three, with dropout */
 {
-    hw_attention_options o = {.heads = 2, .head_width = 3, .queries = queries, .keys = queries, .key_column = 6,
-                              .value_column = 12, .causal = true, .drop = some_dropout()};
+    hw_attention_options o = {.heads = 2,
+                              .head_width = 3,
+                              .queries = queries,
+                              .keys = queries,
+                              .key_column = 6,
+                              .value_column = 12,
+                              .causal = true,
+                              .drop = some_dropout()};
     return hw_attention(t, in[0], in[0], in[0], &o, NULL);
 }
 static hw_tensor *weights_l2(hw_tape *t, hw_tensor **in) /* an L2 loss on the weights alone */
@@ -107,11 +124,19 @@ static hw_tensor *weights_and_heads(hw_tape *t, hw_tensor **in)
 {
     static const hw_real sharpness[] = {2, 0.5};
     hw_tensor *weights;
-    hw_attention_options o = {.heads = 2, .head_width = 3, .queries = queries, .keys = queries, .key_column = 6,
-                              .value_column = 12, .causal = true, .drop = some_dropout(), .sharpness = sharpness};
+    hw_attention_options o = {.heads = 2,
+                              .head_width = 3,
+                              .queries = queries,
+                              .keys = queries,
+                              .key_column = 6,
+                              .value_column = 12,
+                              .causal = true,
+                              .drop = some_dropout(),
+                              .sharpness = sharpness};
     hw_tensor *y = hw_attention(t, in[0], in[0], in[0], &o, &weights);
     hw_tensor *l2 = hw_sum(t, hw_multiply(t, weights, weights));
-    return hw_concatenate(t, 2, (hw_tensor *[]){hw_reshape(t, y, 2, (int64_t[]){1, 48}), hw_reshape(t, l2, 2, (int64_t[]){1, 1})});
+    return hw_concatenate(
+        t, 2, (hw_tensor *[]){hw_reshape(t, y, 2, (int64_t[]){1, 48}), hw_reshape(t, l2, 2, (int64_t[]){1, 1})});
 }
 static hw_tensor *long_attention(hw_tape *t, hw_tensor **in) /* 150 queries over 150 keys: weights are computed again */
 {
@@ -120,8 +145,14 @@ static hw_tensor *long_attention(hw_tape *t, hw_tensor **in) /* 150 queries over
     int64_t *rows = hw_arena_alloc(hw_tape_arena(t), 150 * sizeof *rows);
     for (int64_t i = 0; i < 150; i++) rows[i] = i % 5;
     hw_tensor *x = hw_gather(t, in[0], rows, 150);
-    hw_attention_options o = {.heads = 1, .head_width = 2, .queries = s, .keys = s, .key_column = 2, .value_column = 4,
-                              .causal = true, .drop = some_dropout()};
+    hw_attention_options o = {.heads = 1,
+                              .head_width = 2,
+                              .queries = s,
+                              .keys = s,
+                              .key_column = 2,
+                              .value_column = 4,
+                              .causal = true,
+                              .drop = some_dropout()};
     return hw_attention(t, x, x, x, &o, NULL);
 }
 static hw_tensor *gate(hw_tape *t, hw_tensor **in)
@@ -147,9 +178,16 @@ static hw_add_norm norm_of(hw_tensor **in, bool pre)
 }
 static hw_tensor *self_layer(hw_tape *t, hw_tensor **in, bool pre, bool causal, const hw_head_setting *setting)
 {
-    hw_attention_layer a = {.scope = "layer", .name = "encoder.0.self", .heads = 2, .head_width = 2, .query_weight = in[1],
-                            .query_bias = in[2], .output_weight = in[3], .output_bias = in[4],
-                            .add_norm = norm_of(in + 5, pre), .weights = {0.2, 6}};
+    hw_attention_layer a = {.scope = "layer",
+                            .name = "encoder.0.self",
+                            .heads = 2,
+                            .head_width = 2,
+                            .query_weight = in[1],
+                            .query_bias = in[2],
+                            .output_weight = in[3],
+                            .output_bias = in[4],
+                            .add_norm = norm_of(in + 5, pre),
+                            .weights = {0.2, 6}};
     hw_pass pass = {.tape = t, .settings = setting};
     return hw_self_attention(&pass, &a, in[0], queries, causal, NULL);
 }
@@ -162,9 +200,16 @@ static hw_tensor *self_gated(hw_tape *t, hw_tensor **in)
 }
 static hw_tensor *cross_layer(hw_tape *t, hw_tensor **in, bool pre)
 {
-    hw_attention_layer a = {.scope = "layer", .name = "decoder.0.cross", .heads = 2, .head_width = 2, .query_weight = in[2],
-                            .query_bias = in[3], .output_weight = in[4], .output_bias = in[5],
-                            .add_norm = norm_of(in + 6, pre), .weights = {0.2, 6}};
+    hw_attention_layer a = {.scope = "layer",
+                            .name = "decoder.0.cross",
+                            .heads = 2,
+                            .head_width = 2,
+                            .query_weight = in[2],
+                            .query_bias = in[3],
+                            .output_weight = in[4],
+                            .output_bias = in[5],
+                            .add_norm = norm_of(in + 6, pre),
+                            .weights = {0.2, 6}};
     hw_pass pass = {.tape = t};
     return hw_cross_attention(&pass, &a, in[0], queries, in[1], 1, 5, keys);
 }
@@ -172,8 +217,14 @@ static hw_tensor *cross_post(hw_tape *t, hw_tensor **in) { return cross_layer(t,
 static hw_tensor *cross_pre(hw_tape *t, hw_tensor **in) { return cross_layer(t, in, true); }
 static hw_tensor *feed_forward(hw_tape *t, hw_tensor **in, hw_activation f, bool pre)
 {
-    hw_feed_forward_layer l = {.scope = "layer", .expand_weight = in[1], .expand_bias = in[2], .contract_weight = in[3],
-                               .contract_bias = in[4], .activation = f, .add_norm = norm_of(in + 5, pre), .inner = {0.2, 8}};
+    hw_feed_forward_layer l = {.scope = "layer",
+                               .expand_weight = in[1],
+                               .expand_bias = in[2],
+                               .contract_weight = in[3],
+                               .contract_bias = in[4],
+                               .activation = f,
+                               .add_norm = norm_of(in + 5, pre),
+                               .inner = {0.2, 8}};
     hw_pass pass = {.tape = t};
     return hw_feed_forward(&pass, &l, in[0]);
 }
@@ -220,7 +271,11 @@ static const gradient_case cases[] = {
     {"layer_norm", "layer_norm", {{3, 5}, {1, 5}, {1, 5}}, layer_norm, 0},
     {"residual", "residual", {{3, 5}, {3, 5}}, residual, 0},
     {"residual_layer_norm", "residual_layer_norm", {{3, 5}, {3, 5}, {1, 5}, {1, 5}}, residual_norm, 0},
-    {"residual_layer_norm: x is its own branch", "residual_layer_norm", {{3, 5}, {1, 5}, {1, 5}}, residual_norm_itself, 0},
+    {"residual_layer_norm: x is its own branch",
+     "residual_layer_norm",
+     {{3, 5}, {1, 5}, {1, 5}},
+     residual_norm_itself,
+     0},
     {"attention: cross", "attention", {{8, 6}, {7, 6}, {7, 6}}, cross, 0},
     {"attention: causal, fused, dropout", "attention", {{8, 18}}, masked, 0},
     {"attention: L2 of the weights", "attention", {{8, 6}, {7, 6}, {7, 6}}, weights_l2, 0},
@@ -230,14 +285,33 @@ static const gradient_case cases[] = {
     {"cross_entropy", "cross_entropy", {{4, 3}, {5, 3}, {1, 5}}, cross_entropy, 0},
     {"cross_entropy with another term", "cross_entropy", {{4, 3}, {5, 3}, {1, 5}}, cross_entropy_and_more, 0},
     {"layer: self-attention, post", NULL, {{8, 4}, {12, 4}, {1, 12}, {4, 4}, {1, 4}, {1, 4}, {1, 4}}, self_post, 3},
-    {"layer: self-attention, pre, causal", NULL, {{8, 4}, {12, 4}, {1, 12}, {4, 4}, {1, 4}, {1, 4}, {1, 4}}, self_pre, 3},
-    {"layer: self-attention, trained gates", NULL, {{8, 4}, {12, 4}, {1, 12}, {4, 4}, {1, 4}, {1, 4}, {1, 4}, {1, 2}},
-     self_gated, 3},
-    {"layer: cross-attention, post", NULL, {{8, 4}, {7, 9}, {4, 4}, {1, 4}, {4, 4}, {1, 4}, {1, 4}, {1, 4}}, cross_post, 0},
-    {"layer: cross-attention, pre", NULL, {{8, 4}, {7, 9}, {4, 4}, {1, 4}, {4, 4}, {1, 4}, {1, 4}, {1, 4}}, cross_pre, 0},
+    {"layer: self-attention, pre, causal",
+     NULL,
+     {{8, 4}, {12, 4}, {1, 12}, {4, 4}, {1, 4}, {1, 4}, {1, 4}},
+     self_pre,
+     3},
+    {"layer: self-attention, trained gates",
+     NULL,
+     {{8, 4}, {12, 4}, {1, 12}, {4, 4}, {1, 4}, {1, 4}, {1, 4}, {1, 2}},
+     self_gated,
+     3},
+    {"layer: cross-attention, post",
+     NULL,
+     {{8, 4}, {7, 9}, {4, 4}, {1, 4}, {4, 4}, {1, 4}, {1, 4}, {1, 4}},
+     cross_post,
+     0},
+    {"layer: cross-attention, pre",
+     NULL,
+     {{8, 4}, {7, 9}, {4, 4}, {1, 4}, {4, 4}, {1, 4}, {1, 4}, {1, 4}},
+     cross_pre,
+     0},
     {"layer: feed-forward, relu", NULL, {{8, 4}, {3, 4}, {1, 3}, {4, 3}, {1, 4}, {1, 4}, {1, 4}}, feed_forward_relu, 0},
     {"layer: feed-forward, gelu", NULL, {{8, 4}, {3, 4}, {1, 3}, {4, 3}, {1, 4}, {1, 4}, {1, 4}}, feed_forward_gelu, 0},
-    {"layer: feed-forward, swish, pre", NULL, {{8, 4}, {3, 4}, {1, 3}, {4, 3}, {1, 4}, {1, 4}, {1, 4}}, feed_forward_swish, 0},
+    {"layer: feed-forward, swish, pre",
+     NULL,
+     {{8, 4}, {3, 4}, {1, 3}, {4, 3}, {1, 4}, {1, 4}, {1, 4}},
+     feed_forward_swish,
+     0},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -319,8 +393,9 @@ static void compare(hw_tape *t, const gradient_case *c, inputs *x, hw_real befor
             }
             double n = stencil(t, c, x, i, j), floor = fmax(1e-3 * largest, 1e-3);
             double error = fabs(a - n) / fmax(fmax(fabs(a), fabs(n)), floor);
-            ck_assert_msg(error <= 1e-6, "%s, input %d, number %d: backward gives %.10g, differences %.10g (error %.2g)",
-                          c->name, i, (int)j, a, n, error);
+            ck_assert_msg(error <= 1e-6,
+                          "%s, input %d, number %d: backward gives %.10g, differences %.10g (error %.2g)", c->name, i,
+                          (int)j, a, n, error);
         }
     }
 }

@@ -1,5 +1,5 @@
-/* The product of gradients: against a plain sum in double, on every processor path, for sizes around every border of its tiles; and the
- * same bits on all paths and however the sum is cut. */
+/* The product of gradients: against a plain sum in double, on every processor path, for sizes around every border of
+ * its tiles; and the same bits on all paths and however the sum is cut. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,13 +34,14 @@ static void check(const hw_kernels *k, bool transposed, int64_t rows, int64_t co
                 size += fabs(term);
             }
             double bound = (sizeof(hw_real) == 8 ? 1e-14 : 1e-6) * (size + 1);
-            ck_assert_msg(fabs((double)c[r * ldc + j] - want) <= bound, "%s %dx%dx%d: [%d, %d] is %g, %g expected", k->name,
-                          (int)rows, (int)cols, (int)terms, (int)r, (int)j, (double)c[r * ldc + j], want);
+            ck_assert_msg(fabs((double)c[r * ldc + j] - want) <= bound, "%s %dx%dx%d: [%d, %d] is %g, %g expected",
+                          k->name, (int)rows, (int)cols, (int)terms, (int)r, (int)j, (double)c[r * ldc + j], want);
         }
 }
 
-static const int64_t sizes[][3] = {{1, 1, 1},    {1, 32, 7},   {2, 31, 5},   {12, 32, 160}, {13, 33, 161}, {25, 64, 320},
-                                   {6, 16, 64},  {64, 64, 300}, {7, 100, 12}, {40, 20, 0},   {11, 63, 159}, {64, 256, 64}};
+static const int64_t sizes[][3] = {{1, 1, 1},     {1, 32, 7},    {2, 31, 5},    {12, 32, 160},
+                                   {13, 33, 161}, {25, 64, 320}, {6, 16, 64},   {64, 64, 300},
+                                   {7, 100, 12},  {40, 20, 0},   {11, 63, 159}, {64, 256, 64}};
 
 START_TEST(product_is_the_sum)
 {
@@ -64,7 +65,8 @@ START_TEST(all_paths_and_cuts_give_the_same_bits)
         if (i == 0) memcpy(first, c, sizeof c);
         ck_assert_msg(!memcmp(first, c, sizeof c), "%s differs from %s", k->name, hw_kernels_at(0)->name);
         memset(c, 0, sizeof c);
-        for (int64_t t = 0; t < terms; t += 50) k->product(c, cols, rows, cols, a + t * rows, 1, rows, b + t * cols, cols, 50, t > 0);
+        for (int64_t t = 0; t < terms; t += 50)
+            k->product(c, cols, rows, cols, a + t * rows, 1, rows, b + t * cols, cols, 50, t > 0);
         ck_assert_msg(!memcmp(first, c, sizeof c), "%s: the sum in parts differs", k->name);
     }
 }

@@ -1,5 +1,6 @@
-/* The network against PyTorch: what scripts/make_parity_fixtures.py computed in double precision for three small models, a batch of
- * sentences of very different lengths. Forward pass, attention of one sentence, every gradient, three steps of the optimizer. */
+/* The network against PyTorch: what scripts/make_parity_fixtures.py computed in double precision for three small
+ * models, a batch of sentences of very different lengths. Forward pass, attention of one sentence, every gradient,
+ * three steps of the optimizer. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -23,7 +24,10 @@ typedef struct fixture {
 } fixture;
 
 static int64_t integer(const fixture *f, const char *key) { return json_integer_value(json_object_get(f->json, key)); }
-static const char *string(const fixture *f, const char *key) { return json_string_value(json_object_get(f->json, key)); }
+static const char *string(const fixture *f, const char *key)
+{
+    return json_string_value(json_object_get(f->json, key));
+}
 
 static int choice(const char *word, const char *const *words)
 {
@@ -34,7 +38,9 @@ static int choice(const char *word, const char *const *words)
 
 static hw_transformer_options options_of(const fixture *f)
 {
-    static const char *const activations[] = {"identity", "relu", "gelu", "swish", NULL}, *const tying[] = {"all", "output", "none", NULL};
+    static const char *const activations[] = {"identity", "relu", "gelu", "swish", NULL}, *const tying[] = {
+                                                                                              "all", "output", "none",
+                                                                                              NULL};
     return (hw_transformer_options){
         .encoder_layers = integer(f, "encoder_layers"),
         .decoder_layers = integer(f, "decoder_layers"),
@@ -59,8 +65,9 @@ static void read_weights(const fixture *f, const char *name)
     ck_assert_int_eq(hw_safetensors_count(file), hw_parameters_count(f->model->parameters));
     for (int i = 0; i < hw_parameters_count(f->model->parameters); i++) {
         hw_parameter *p = hw_parameters_at(f->model->parameters, i);
-        ck_assert_msg(hw_safetensors_read(file, p->name, HW_DTYPE_REAL, p->tensor.rank, p->tensor.shape, p->tensor.data, &err),
-                      "%s", err.message);
+        ck_assert_msg(
+            hw_safetensors_read(file, p->name, HW_DTYPE_REAL, p->tensor.rank, p->tensor.shape, p->tensor.data, &err),
+            "%s", err.message);
     }
     hw_safetensors_close(file);
     hw_parameters_pack(f->model->parameters);
@@ -72,7 +79,8 @@ static hw_ids words(const fixture *f, const char *side, int64_t b, int64_t skip_
     json_t *line = json_array_get(json_object_get(f->json, side), (size_t)b);
     int64_t count = (int64_t)json_array_size(line) - 1 - skip_first;
     int32_t *ids = hw_arena_alloc(f->arena, (size_t)count * sizeof *ids);
-    for (int64_t i = 0; i < count; i++) ids[i] = (int32_t)json_integer_value(json_array_get(line, (size_t)(i + skip_first)));
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = (int32_t)json_integer_value(json_array_get(line, (size_t)(i + skip_first)));
     return (hw_ids){ids, count};
 }
 
@@ -122,13 +130,19 @@ static void same(const fixture *f, const char *name, const hw_real *got, int64_t
     for (int64_t i = 0; i < size; i++) {
         double w;
         memcpy(&w, (const char *)want->data + i * 8, 8);
-        ck_assert_msg(fabs((double)got[i] - w) <= tolerance * fmax(1, fabs(w)), "%s[%lld] is %.12g, %.12g expected", name,
-                      (long long)i, (double)got[i], w);
+        ck_assert_msg(fabs((double)got[i] - w) <= tolerance * fmax(1, fabs(w)), "%s[%lld] is %.12g, %.12g expected",
+                      name, (long long)i, (double)got[i], w);
     }
 }
 
-static hw_token_rows source_rows(const hw_batch *b) { return (hw_token_rows){b->source_rows, b->source_ids, b->source, 0, NULL}; }
-static hw_token_rows target_rows(const hw_batch *b) { return (hw_token_rows){b->target_rows, b->target_in, b->target, 0, NULL}; }
+static hw_token_rows source_rows(const hw_batch *b)
+{
+    return (hw_token_rows){b->source_rows, b->source_ids, b->source, 0, NULL};
+}
+static hw_token_rows target_rows(const hw_batch *b)
+{
+    return (hw_token_rows){b->target_rows, b->target_in, b->target, 0, NULL};
+}
 
 /* Attention of one sentence, as [H][n][m], against the fixture's. */
 static void same_attention(const fixture *f, const hw_recorded *r, int64_t heads)
@@ -148,7 +162,8 @@ START_TEST(forward_equals)
     hw_pass pass = {.tape = t, .recorder = &recorder};
     hw_token_rows source = source_rows(f.batch), target = target_rows(f.batch);
     hw_tensor *encoded = hw_encode(&pass, f.model, &source);
-    hw_tensor *decoded = hw_decode(&pass, f.model, &target, hw_cross_keys_values(&pass, f.model, encoded), f.batch->source, NULL);
+    hw_tensor *decoded =
+        hw_decode(&pass, f.model, &target, hw_cross_keys_values(&pass, f.model, encoded), f.batch->source, NULL);
     hw_tensor *log_probs = hw_log_softmax(t, hw_logits(&pass, f.model, decoded));
     same(&f, "encoder_output", encoded->data, hw_tensor_size(encoded));
     same(&f, "decoder_output", decoded->data, hw_tensor_size(decoded));

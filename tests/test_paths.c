@@ -1,5 +1,5 @@
-/* A line's translation and score have the same bits on every processor path, with any BLAS kernel, batch, order and number of
- * threads: the built program is run on the committed model under each of them. */
+/* A line's translation and score have the same bits on every processor path, with any BLAS kernel, batch, order and
+ * number of threads: the built program is run on the committed model under each of them. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,9 @@ static const char *const program = "bin/headwise";
 static void run(const char *before, const char *after, char *out)
 {
     char command[1024];
-    snprintf(command, sizeof command, "sed -n 1,40p data/toy/test.en | env %s %s translate models/toy --scores --quiet %s 2>&1", before,
-             program, after);
+    snprintf(command, sizeof command,
+             "sed -n 1,40p data/toy/test.en | env %s %s translate models/toy --scores --quiet %s 2>&1", before, program,
+             after);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     size_t used = fread(out, 1, ROOM - 1, pipe);

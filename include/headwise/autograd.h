@@ -1,11 +1,11 @@
 /* Layer 3, autograd: the tape, and the operations on tensors that know their way back.
  *
- * A forward call computes its result at once and leaves a node on the tape; hw_backward walks the nodes in reverse and adds to
- * the gradients of what went in. Everything a step computes lives in the tape's arena and is gone with hw_tape_reset: nothing
- * that an operation returns is freed by its caller. A tape serves one thread.
+ * A forward call computes its result at once and leaves a node on the tape; hw_backward walks the nodes in reverse and
+ * adds to the gradients of what went in. Everything a step computes lives in the tape's arena and is gone with
+ * hw_tape_reset: nothing that an operation returns is freed by its caller. A tape serves one thread.
  *
- * Shapes are the programmer's business: an operation that does not fit prints its scope and the reason and aborts. Letters:
- * N tokens (rows), D or C features, H heads, K width of a head, V vocabulary. */
+ * Shapes are the programmer's business: an operation that does not fit prints its scope and the reason and aborts.
+ * Letters: N tokens (rows), D or C features, H heads, K width of a head, V vocabulary. */
 #ifndef HEADWISE_AUTOGRAD_H
 #define HEADWISE_AUTOGRAD_H
 
@@ -13,8 +13,8 @@
 
 /* ---- ragged rows ------------------------------------------------------------------------------------------------- */
 
-/* Sentences as runs of rows of one matrix: sentence b is rows start[b] .. start[b] + length[b] - 1. There is no padding. Runs
- * may lie anywhere and may be shared (the beams of one sentence read the same encoder rows). */
+/* Sentences as runs of rows of one matrix: sentence b is rows start[b] .. start[b] + length[b] - 1. There is no
+ * padding. Runs may lie anywhere and may be shared (the beams of one sentence read the same encoder rows). */
 typedef struct hw_segments {
     int64_t count;
     const int64_t *start, *length;
@@ -39,8 +39,8 @@ void hw_tape_reset(hw_tape *tape, hw_mode mode);
 hw_mode hw_tape_mode(const hw_tape *tape);
 hw_arena *hw_tape_arena(hw_tape *tape); /* for arrays that live as long as the step */
 
-/* The name of the part of the model that is being run, for messages and profiles; returns the one before, to put it back.
- * The text must outlive the step. */
+/* The name of the part of the model that is being run, for messages and profiles; returns the one before, to put it
+ * back. The text must outlive the step. */
 const char *hw_tape_scope(hw_tape *tape, const char *scope);
 
 /* The key of every dropout of the coming step. */
@@ -53,11 +53,13 @@ hw_tensor *hw_tape_tensor(hw_tape *tape, int rank, const int64_t *shape, bool ne
 /* Any number of rows and columns in one go: [rows, cols] with the numbers of data, or zeros where NULL. */
 hw_tensor *hw_tape_matrix(hw_tape *tape, int64_t rows, int64_t cols, const hw_real *data, bool needs_grad);
 
-/* Adds d loss / d x times seed to x->grad of every x on the way. loss has one number and comes from this tape and step. May be
- * called once a step. Gradients of intermediate results are scratch afterwards; those of inputs and parameters stay. */
+/* Adds d loss / d x times seed to x->grad of every x on the way. loss has one number and comes from this tape and step.
+ * May be called once a step. Gradients of intermediate results are scratch afterwards; those of inputs and parameters
+ * stay. */
 void hw_backward(hw_tape *tape, hw_tensor *loss, hw_real seed);
 
-/* Where the time goes, an op at a time, forward and backward apart. Attach to a tape with hw_tape_profile; NULL detaches. */
+/* Where the time goes, an op at a time, forward and backward apart. Attach to a tape with hw_tape_profile; NULL
+ * detaches. */
 typedef struct hw_profile_entry {
     int64_t calls[2];
     double seconds[2], flops[2], bytes[2]; /* [0] forward, [1] backward */
@@ -77,13 +79,14 @@ hw_tensor *hw_dropout_apply(hw_tape *t, hw_tensor *x, hw_dropout drop);
 
 hw_tensor *hw_reshape(hw_tape *t, hw_tensor *x, int rank, const int64_t *shape); /* same numbers, another shape */
 hw_tensor *hw_slice(hw_tape *t, hw_tensor *x, int64_t column, int64_t cols);     /* [N, C] -> [N, cols] */
-hw_tensor *hw_concatenate(hw_tape *t, int count, hw_tensor *const *x);           /* [N, C_i] ... -> [N, sum C_i]; <= 8 */
-hw_tensor *hw_gather(hw_tape *t, hw_tensor *x, const int64_t *rows, int64_t count); /* [M, C] -> [count, C]; rows outlives the step */
+hw_tensor *hw_concatenate(hw_tape *t, int count, hw_tensor *const *x); /* [N, C_i] ... -> [N, sum C_i]; <= 8 */
+hw_tensor *hw_gather(hw_tape *t, hw_tensor *x, const int64_t *rows,
+                     int64_t count); /* [M, C] -> [count, C]; rows outlives the step */
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-hw_tensor *hw_sum(hw_tape *t, hw_tensor *x);                    /* all numbers -> [1] */
-hw_tensor *hw_row_dot(hw_tape *t, hw_tensor *a, hw_tensor *b);  /* [N, C], [N, C] -> [N, 1]: a_n . b_n */
+hw_tensor *hw_sum(hw_tape *t, hw_tensor *x);                       /* all numbers -> [1] */
+hw_tensor *hw_row_dot(hw_tape *t, hw_tensor *a, hw_tensor *b);     /* [N, C], [N, C] -> [N, 1]: a_n . b_n */
 hw_tensor *hw_row_norm(hw_tape *t, hw_tensor *x, hw_real epsilon); /* [N, C] -> [N, 1]: sqrt(|x_n|^2 + epsilon) */
 
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
@@ -93,9 +96,9 @@ hw_tensor *hw_matmul(hw_tape *t, hw_tensor *a, hw_tensor *b, bool transpose_a, b
 /* dropout(f(x W' + b)): x [N, I], w [O, I], b [O] or NULL -> [N, O]. Reads w->packed where there is one. */
 hw_tensor *hw_linear(hw_tape *t, hw_tensor *x, hw_tensor *w, hw_tensor *b, hw_activation f, hw_dropout drop);
 
-/* Token i becomes dropout(w[ids[i]] scale + PE[positions[i]]): w [V, D] -> [count, D]. PE is the sinusoid of Vaswani et al.
- * 2017, section 3.5, all sines first, then all cosines. positions NULL: none are added. ids and positions outlive the step.
- * first_row: the index of the first token within the whole step's batch. */
+/* Token i becomes dropout(w[ids[i]] scale + PE[positions[i]]): w [V, D] -> [count, D]. PE is the sinusoid of Vaswani et
+ * al. 2017, section 3.5, all sines first, then all cosines. positions NULL: none are added. ids and positions outlive
+ * the step. first_row: the index of the first token within the whole step's batch. */
 hw_tensor *hw_embedding(hw_tape *t, hw_tensor *w, const int32_t *ids, const int32_t *positions, int64_t count,
                         hw_real scale, int64_t first_row, hw_dropout drop);
 /* PE[position] of width D into out. */
@@ -116,45 +119,46 @@ hw_tensor *hw_residual_layer_norm(hw_tape *t, hw_tensor *x, hw_tensor *branch, h
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* Scaled dot-product attention of every head, for self-, masked and cross-attention, in training and in decoding (Vaswani et al.
- * 2017, sections 3.2.1 and 3.2.2). Heads lie side by side: head h of the queries is columns
- * query_column + h K .. + K - 1 of `query`, likewise keys and values (which may all be one tensor). Queries of sentence b see
- * the keys of sentence b; with causal, query i of n sees keys 0 .. i + m - n of m (0 .. i where both have one length), so that a
- * prefix in a cache works as it should. */
+/* Scaled dot-product attention of every head, for self-, masked and cross-attention, in training and in decoding
+ * (Vaswani et al. 2017, sections 3.2.1 and 3.2.2). Heads lie side by side: head h of the queries is columns
+ * query_column + h K .. + K - 1 of `query`, likewise keys and values (which may all be one tensor). Queries of sentence
+ * b see the keys of sentence b; with causal, query i of n sees keys 0 .. i + m - n of m (0 .. i where both have one
+ * length), so that a prefix in a cache works as it should. */
 typedef struct hw_attention_options {
     int64_t heads, head_width;
     hw_segments queries, keys;
     int64_t query_column, key_column, value_column;
     bool causal;
-    hw_dropout drop;             /* of the weights */
-    const hw_real *sharpness;    /* [H] factors on the scores, or NULL for 1; 0 makes a head uniform over what it may see */
+    hw_dropout drop; /* of the weights */
+    const hw_real
+        *sharpness; /* [H] factors on the scores, or NULL for 1; 0 makes a head uniform over what it may see */
 } hw_attention_options;
 
-/* -> [Nq, H K], the heads' outputs side by side, before gates and output projection. Where weights is not NULL, *weights becomes
- * the softmax's output before dropout, with a gradient of its own: one block [H][n_b][m_b] a sentence after another, as one flat
- * tensor [sum_b H n_b m_b]; keys a query may not see have weight 0. */
+/* -> [Nq, H K], the heads' outputs side by side, before gates and output projection. Where weights is not NULL,
+ * *weights becomes the softmax's output before dropout, with a gradient of its own: one block [H][n_b][m_b] a sentence
+ * after another, as one flat tensor [sum_b H n_b m_b]; keys a query may not see have weight 0. */
 hw_tensor *hw_attention(hw_tape *t, hw_tensor *query, hw_tensor *key, hw_tensor *value,
                         const hw_attention_options *options, hw_tensor **weights);
 
-/* Head gates (Michel et al. 2019; Voita et al. 2019): out[n, h] = xi[n, h] x[n, h] + (1 - xi[n, h]) otherwise[h], a vector of
- * K numbers each. x [N, H K], xi [N, H]; otherwise: [H K] constant numbers, or NULL for zero. The gradient of xi comes a query
- * row. */
+/* Head gates (Michel et al. 2019; Voita et al. 2019): out[n, h] = xi[n, h] x[n, h] + (1 - xi[n, h]) otherwise[h], a
+ * vector of K numbers each. x [N, H K], xi [N, H]; otherwise: [H K] constant numbers, or NULL for zero. The gradient of
+ * xi comes a query row. */
 hw_tensor *hw_gate(hw_tape *t, hw_tensor *x, hw_tensor *xi, const hw_real *otherwise);
 
 /* ---- loss -------------------------------------------------------------------------------------------------------- */
 
 /* What is counted on the way to the loss; sums over the tokens, each added to what was there. */
 typedef struct hw_loss_count {
-    double loss;     /* label-smoothed cross-entropy, natural log, not scaled */
-    double nll;      /* -log p(target) */
+    double loss; /* label-smoothed cross-entropy, natural log, not scaled */
+    double nll;  /* -log p(target) */
     int64_t tokens;
     int64_t correct; /* where the target has the largest logit */
 } hw_loss_count;
 
-/* Output layer and label-smoothed cross-entropy in one: logits = x W' + b in blocks of rows, so that [N, V] never exists whole.
- * x [N, D], w [V, D], b [V]; targets [N] outlive the step. -> [1]: scale times the sum over tokens. nll, where not NULL, gets
- * -log p(target) a token. A recording tape computes the gradients on the way, for an upstream gradient of 1, so hw_backward's
- * seed must be 1 and the loss must be what it starts from or a sum with other terms. */
+/* Output layer and label-smoothed cross-entropy in one: logits = x W' + b in blocks of rows, so that [N, V] never
+ * exists whole. x [N, D], w [V, D], b [V]; targets [N] outlive the step. -> [1]: scale times the sum over tokens. nll,
+ * where not NULL, gets -log p(target) a token. A recording tape computes the gradients on the way, for an upstream
+ * gradient of 1, so hw_backward's seed must be 1 and the loss must be what it starts from or a sum with other terms. */
 hw_tensor *hw_cross_entropy(hw_tape *t, hw_tensor *x, hw_tensor *w, hw_tensor *b, const int32_t *targets,
                             hw_real smoothing, hw_real scale, hw_loss_count *count, hw_real *nll);
 

@@ -1,8 +1,8 @@
 /* Layer 5, model: encoder, decoder, Transformer; and safetensors files.
  *
- * The network is built from its options alone and knows nothing of words. Weights, names and formulas are those that the model
- * directory promises (README, "The model directory"). A network is read by any number of threads at once; for training, each
- * shard has a replica, which shares the values and has gradients of its own. */
+ * The network is built from its options alone and knows nothing of words. Weights, names and formulas are those that
+ * the model directory promises (README, "The model directory"). A network is read by any number of threads at once; for
+ * training, each shard has a replica, which shares the values and has gradients of its own. */
 #ifndef HEADWISE_MODEL_H
 #define HEADWISE_MODEL_H
 
@@ -50,8 +50,9 @@ typedef struct hw_transformer {
     hw_arena *arena;                                /* everything above but the numbers */
 } hw_transformer;
 
-/* A network with values not yet set, and gradients where asked for. Errors: sizes that cannot be (0 layers in the decoder, heads that
- * do not divide the width, an odd width, a removed head that does not exist or all heads of an attention removed). */
+/* A network with values not yet set, and gradients where asked for. Errors: sizes that cannot be (0 layers in the
+ * decoder, heads that do not divide the width, an odd width, a removed head that does not exist or all heads of an
+ * attention removed). */
 hw_transformer *hw_transformer_new(const hw_transformer_options *options, bool gradients, hw_error *err);
 /* A network with the values of another, which outlives it, and gradients of its own. */
 hw_transformer *hw_transformer_replica(const hw_transformer *m);
@@ -61,25 +62,26 @@ void hw_transformer_free(hw_transformer *m);
 const hw_attention_layer *hw_transformer_attention(const hw_transformer *m, int index);
 /* How many numbers the network of these options would have, without building it. */
 int64_t hw_transformer_size(const hw_transformer_options *options, hw_error *err); /* -1: an error */
-/* Floating-point operations of the multiplications of one forward pass: a source and a target token each, attention itself left
- * out (it depends on lengths). */
+/* Floating-point operations of the multiplications of one forward pass: a source and a target token each, attention
+ * itself left out (it depends on lengths). */
 void hw_transformer_flops(const hw_transformer *m, double *source_token, double *target_token);
 
 /* Token rows that go into encoder or decoder. Arrays outlive the step. */
 typedef struct hw_token_rows {
     int64_t rows;
-    const int32_t *ids;        /* [rows] */
+    const int32_t *ids; /* [rows] */
     hw_segments segments;
-    int64_t first_row;         /* the index of row 0 within the whole step's batch, for dropout */
-    const int32_t *positions;  /* [rows], or NULL: counted from 0 in each segment */
+    int64_t first_row;        /* the index of row 0 within the whole step's batch, for dropout */
+    const int32_t *positions; /* [rows], or NULL: counted from 0 in each segment */
 } hw_token_rows;
 
 /* -> [Ns, D], the encoder's output */
 hw_tensor *hw_encode(const hw_pass *pass, const hw_transformer *m, const hw_token_rows *source);
-/* -> [Ns, C], keys and values of every decoder layer's cross-attention from the encoder's output, in one multiplication */
+/* -> [Ns, C], keys and values of every decoder layer's cross-attention from the encoder's output, in one multiplication
+ */
 hw_tensor *hw_cross_keys_values(const hw_pass *pass, const hw_transformer *m, hw_tensor *encoded);
-/* -> [Nt, D], the decoder's output. keys [target sentences]: which rows of cross each target sentence sees. cache: [decoder layers],
- * or NULL to run whole sentences. */
+/* -> [Nt, D], the decoder's output. keys [target sentences]: which rows of cross each target sentence sees. cache:
+ * [decoder layers], or NULL to run whole sentences. */
 hw_tensor *hw_decode(const hw_pass *pass, const hw_transformer *m, const hw_token_rows *target, hw_tensor *cross,
                      hw_segments keys, const hw_layer_cache *cache);
 /* -> [N, V] */
@@ -91,12 +93,25 @@ hw_tensor *hw_transformer_loss(const hw_pass *pass, const hw_transformer *m, con
 
 /* ---- safetensors files ------------------------------------------------------------------------------------------- */
 
-/* Named tensors, written whole or not at all, and read through a map once everything was checked. The format: eight bytes, the
- * header's length n, little endian; n bytes of JSON, an object that gives each name a dtype, a shape and data_offsets [begin, end)
- * within the rest, and may hold texts under __metadata__; then the numbers, little endian, row-major, without a hole. */
+/* Named tensors, written whole or not at all, and read through a map once everything was checked. The format: eight
+ * bytes, the header's length n, little endian; n bytes of JSON, an object that gives each name a dtype, a shape and
+ * data_offsets [begin, end) within the rest, and may hold texts under __metadata__; then the numbers, little endian,
+ * row-major, without a hole. */
 
 typedef enum hw_dtype {
-    HW_F64, HW_F32, HW_F16, HW_BF16, HW_I64, HW_I32, HW_I16, HW_I8, HW_U64, HW_U32, HW_U16, HW_U8, HW_BOOL
+    HW_F64,
+    HW_F32,
+    HW_F16,
+    HW_BF16,
+    HW_I64,
+    HW_I32,
+    HW_I16,
+    HW_I8,
+    HW_U64,
+    HW_U32,
+    HW_U16,
+    HW_U8,
+    HW_BOOL
 } hw_dtype;
 
 #ifdef HW_REAL_DOUBLE
@@ -137,7 +152,7 @@ hw_safetensors *hw_safetensors_open(const char *path, hw_error *err); /* the cal
 void hw_safetensors_close(hw_safetensors *file);                      /* NULL is fine */
 
 int hw_safetensors_count(const hw_safetensors *file);
-const hw_stored *hw_safetensors_at(const hw_safetensors *file, int i); /* 0..count-1, names ascending */
+const hw_stored *hw_safetensors_at(const hw_safetensors *file, int i);              /* 0..count-1, names ascending */
 const hw_stored *hw_safetensors_find(const hw_safetensors *file, const char *name); /* or NULL */
 const char *hw_safetensors_metadata(const hw_safetensors *file, const char *key);   /* or NULL */
 

@@ -1,9 +1,9 @@
 /* Layer 2, tensor: the tensor struct, matrix multiplication, and the row kernels.
  *
  * A tensor is a row-major block of hw_real. Matrices here are rows of features: [N, C] is N tokens with C numbers each.
- * This layer is the only caller of CBLAS. Every kernel gives the same bits for a row whatever other rows stand around it
- * and whichever processor path runs it (AVX-512, AVX2, plain C): sums go through 16 fixed lanes and products through fused
- * multiply-adds in a fixed order. Only hw_gemm, which gradients use, depends on the BLAS kernel. */
+ * This layer is the only caller of CBLAS. Every kernel gives the same bits for a row whatever other rows stand around
+ * it and whichever processor path runs it (AVX-512, AVX2, plain C): sums go through 16 fixed lanes and products through
+ * fused multiply-adds in a fixed order. Only hw_gemm, which gradients use, depends on the BLAS kernel. */
 #ifndef HEADWISE_TENSOR_H
 #define HEADWISE_TENSOR_H
 
@@ -11,8 +11,8 @@
 
 #define HW_MAX_RANK 4
 
-/* A weight matrix laid out for the packed multiplication: panels of 32 outputs, k outermost in a panel, the last panel filled
- * with zeros. */
+/* A weight matrix laid out for the packed multiplication: panels of 32 outputs, k outermost in a panel, the last panel
+ * filled with zeros. */
 typedef struct hw_packed {
     int64_t outputs, inputs;
     hw_real *panels; /* hw_packed_size(outputs, inputs) numbers, aligned to 64 bytes */
@@ -20,14 +20,14 @@ typedef struct hw_packed {
 
 typedef struct hw_tensor {
     hw_real *data;
-    hw_real *grad;              /* same shape, or NULL where none was asked for yet */
+    hw_real *grad; /* same shape, or NULL where none was asked for yet */
     int rank;
     int64_t shape[HW_MAX_RANK];
-    bool needs_grad;            /* does a gradient flow here? */
-    const hw_packed *packed;    /* parameters: the layout that the forward multiplication reads, or NULL */
-    const void *tape;           /* which tape computed it; NULL for parameters and constants */
-    uint64_t generation;        /* in which of the tape's steps */
-    int64_t first_row;          /* the index of row 0 within the whole step's batch: the key of dropout */
+    bool needs_grad;         /* does a gradient flow here? */
+    const hw_packed *packed; /* parameters: the layout that the forward multiplication reads, or NULL */
+    const void *tape;        /* which tape computed it; NULL for parameters and constants */
+    uint64_t generation;     /* in which of the tape's steps */
+    int64_t first_row;       /* the index of row 0 within the whole step's batch: the key of dropout */
 } hw_tensor;
 
 int64_t hw_tensor_size(const hw_tensor *x); /* how many numbers */
@@ -47,10 +47,10 @@ const char *hw_tensor_shape_text(const hw_tensor *x, char text[96]);
 void hw_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, hw_real alpha, const hw_real *a,
              int64_t lda, const hw_real *b, int64_t ldb, hw_real beta, hw_real *c, int64_t ldc);
 
-/* c [rows, cols] = (add: +=) op(a) b with b [terms, cols], as gradients need it, by whichever is faster for the sizes (nothing else
- * decides): the kernels' product where rows are short, BLAS where they are long. */
-void hw_product(bool transpose_a, int64_t rows, int64_t cols, int64_t terms, const hw_real *a, int64_t lda, const hw_real *b,
-                int64_t ldb, bool add, hw_real *c, int64_t ldc);
+/* c [rows, cols] = (add: +=) op(a) b with b [terms, cols], as gradients need it, by whichever is faster for the sizes
+ * (nothing else decides): the kernels' product where rows are short, BLAS where they are long. */
+void hw_product(bool transpose_a, int64_t rows, int64_t cols, int64_t terms, const hw_real *a, int64_t lda,
+                const hw_real *b, int64_t ldb, bool add, hw_real *c, int64_t ldc);
 
 /* The name of the kernel that OpenBLAS runs ("SkylakeX"), for records: gradients' bits depend on it. */
 const char *hw_blas_kernel(void);
@@ -61,8 +61,9 @@ void hw_pack(hw_packed *p, const hw_real *w, int64_t ldw, bool transposed);
 
 /* ---- dropout ----------------------------------------------------------------------------------------------------- */
 
-/* A dropout site. Whether element (row, column) survives is a function of these numbers and of its index alone, so no mask is
- * ever stored. An element survives with probability 1 - threshold / 65536 and is then scaled to keep the mean. */
+/* A dropout site. Whether element (row, column) survives is a function of these numbers and of its index alone, so no
+ * mask is ever stored. An element survives with probability 1 - threshold / 65536 and is then scaled to keep the mean.
+ */
 typedef struct hw_dropout {
     uint32_t threshold; /* 0: off */
     hw_real scale;      /* 1 / (1 - threshold / 65536) */
@@ -77,30 +78,32 @@ enum { HW_STRETCH = 256 }; /* numbers whose maximum hw_kernels' maxima gives */
 
 typedef enum hw_activation { HW_IDENTITY, HW_RELU, HW_GELU, HW_SWISH } hw_activation;
 
-/* One implementation of everything that is done row by row. Sizes are in numbers, ld is the distance of rows. y may be x
- * where both have the same shape, unless it says otherwise. `first` is the index of the first element or row within the whole
- * batch, for dropout. A `d` in front is a gradient; += means accumulation. */
+/* One implementation of everything that is done row by row. Sizes are in numbers, ld is the distance of rows. y may be
+ * x where both have the same shape, unless it says otherwise. `first` is the index of the first element or row within
+ * the whole batch, for dropout. A `d` in front is a gradient; += means accumulation. */
 typedef struct hw_kernels {
     const char *name; /* "avx512", "avx2", "generic" */
     int vector_bits;
 
-    /* y [rows, outputs] (rows ldy apart) = x [rows, inputs] W' + bias; each result is bias (or 0), then one chain of fused
-     * multiply-adds with k ascending. */
+    /* y [rows, outputs] (rows ldy apart) = x [rows, inputs] W' + bias; each result is bias (or 0), then one chain of
+     * fused multiply-adds with k ascending. */
     void (*multiply)(hw_real *y, int64_t ldy, const hw_real *x, int64_t ldx, int64_t rows, const hw_packed *w,
                      const hw_real *bias);
 
-    /* c [rows, cols] = (add: +=) A b with b [terms, cols]; A[r, t] = a[r row_step + t term_step], one of the steps 1. Each result
-     * is 0 (or c), then one chain of fused multiply-adds with t ascending. For gradients; see hw_product. */
-    void (*product)(hw_real *c, int64_t ldc, int64_t rows, int64_t cols, const hw_real *a, int64_t row_step, int64_t term_step,
-                    const hw_real *b, int64_t ldb, int64_t terms, bool add);
+    /* c [rows, cols] = (add: +=) A b with b [terms, cols]; A[r, t] = a[r row_step + t term_step], one of the steps 1.
+     * Each result is 0 (or c), then one chain of fused multiply-adds with t ascending. For gradients; see hw_product.
+     */
+    void (*product)(hw_real *c, int64_t ldc, int64_t rows, int64_t cols, const hw_real *a, int64_t row_step,
+                    int64_t term_step, const hw_real *b, int64_t ldb, int64_t terms, bool add);
 
-    void (*add)(hw_real *y, const hw_real *x, int64_t n);             /* y += x */
-    void (*axpy)(hw_real *y, hw_real a, const hw_real *x, int64_t n); /* y += a x */
-    void (*scale)(hw_real *y, hw_real a, const hw_real *x, int64_t n);/* y = a x */
+    void (*add)(hw_real *y, const hw_real *x, int64_t n);                            /* y += x */
+    void (*axpy)(hw_real *y, hw_real a, const hw_real *x, int64_t n);                /* y += a x */
+    void (*scale)(hw_real *y, hw_real a, const hw_real *x, int64_t n);               /* y = a x */
     void (*multiply_add)(hw_real *y, const hw_real *a, const hw_real *b, int64_t n); /* y += a b, elementwise */
     hw_real (*sum)(const hw_real *x, int64_t n);
     hw_real (*dot)(const hw_real *a, const hw_real *b, int64_t n);
-    void (*column_sum)(hw_real *y, const hw_real *x, int64_t ldx, int64_t rows, int64_t cols); /* y [cols] += sum of rows */
+    void (*column_sum)(hw_real *y, const hw_real *x, int64_t ldx, int64_t rows,
+                       int64_t cols); /* y [cols] += sum of rows */
 
     void (*exp)(hw_real *y, const hw_real *x, int64_t n);
     /* Rows of -inf give rows of zeros (softmax) and -inf (log-softmax), never NaN. */
@@ -110,7 +113,8 @@ typedef struct hw_kernels {
     void (*maxima)(hw_real *most, const hw_real *x, int64_t n);
     double (*log_sum_exp)(const hw_real *x, int64_t n, hw_real top); /* log sum_j exp x_j, top being the largest */
     void (*log_softmax)(hw_real *y, const hw_real *x, int64_t rows, int64_t cols);
-    void (*log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows, int64_t cols); /* dx += */
+    void (*log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows,
+                                 int64_t cols); /* dx += */
 
     /* y = dropout(f(x)), elementwise over n numbers. */
     void (*activation)(hw_real *y, const hw_real *x, int64_t n, hw_activation f, const hw_dropout *drop, int64_t first);
@@ -125,20 +129,22 @@ typedef struct hw_kernels {
     void (*residual_layer_norm)(hw_real *y, hw_real *sum, hw_real *mean, hw_real *rstd, const hw_real *x,
                                 const hw_real *branch, const hw_real *gamma, const hw_real *beta, int64_t rows,
                                 int64_t cols, hw_real epsilon, const hw_dropout *drop, int64_t first);
-    /* Back through both: dx, dbranch, dgamma, dbeta += ; dx, dbranch, dgamma may be NULL. x is what was normalised (the sum).
-     * dx_overwrite, dbranch_overwrite: = in place of +=. */
-    void (*layer_norm_backward)(hw_real *dx, bool dx_overwrite, hw_real *dbranch, bool dbranch_overwrite, hw_real *dgamma,
-                                hw_real *dbeta, const hw_real *dy, const hw_real *x, const hw_real *mean,
-                                const hw_real *rstd, const hw_real *gamma, int64_t rows, int64_t cols,
-                                const hw_dropout *drop, int64_t first);
+    /* Back through both: dx, dbranch, dgamma, dbeta += ; dx, dbranch, dgamma may be NULL. x is what was normalised (the
+     * sum). dx_overwrite, dbranch_overwrite: = in place of +=. */
+    void (*layer_norm_backward)(hw_real *dx, bool dx_overwrite, hw_real *dbranch, bool dbranch_overwrite,
+                                hw_real *dgamma, hw_real *dbeta, const hw_real *dy, const hw_real *x,
+                                const hw_real *mean, const hw_real *rstd, const hw_real *gamma, int64_t rows,
+                                int64_t cols, const hw_dropout *drop, int64_t first);
 
-    /* One row of label-smoothed cross-entropy over logits x [cols] (Szegedy et al. 2016, section 7; epsilon spread over all
-     * cols): *loss = -sum_j q_j log p_j, *nll = -log p_target, and, where dx is not NULL, dx = scale (p - q). dx may be x. */
+    /* One row of label-smoothed cross-entropy over logits x [cols] (Szegedy et al. 2016, section 7; epsilon spread over
+     * all cols): *loss = -sum_j q_j log p_j, *nll = -log p_target, and, where dx is not NULL, dx = scale (p - q). dx
+     * may be x. */
     void (*cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols, int64_t target,
                           hw_real smoothing, hw_real scale);
 
-    /* One step of Adam as PyTorch has it, over n numbers: grad is scaled by grad_scale first; decay is decoupled (AdamW) where
-     * weight_decay_decoupled, else added to the gradient. correction1 = 1 - beta1^t, correction2 = 1 - beta2^t. */
+    /* One step of Adam as PyTorch has it, over n numbers: grad is scaled by grad_scale first; decay is decoupled
+     * (AdamW) where weight_decay_decoupled, else added to the gradient. correction1 = 1 - beta1^t, correction2 = 1 -
+     * beta2^t. */
     void (*adam)(hw_real *w, hw_real *m, hw_real *v, const hw_real *grad, int64_t n, hw_real grad_scale, hw_real rate,
                  hw_real beta1, hw_real beta2, hw_real epsilon, hw_real correction1, hw_real correction2,
                  hw_real weight_decay, bool weight_decay_decoupled);

@@ -2,9 +2,9 @@
  *   for each sentence and head:  A = softmax(Q K' / sqrt(K) + mask),  O = dropout(A) V
  *   dV += dropout(A)' dO,  dA = dropout(dO V') + dA_given,  dS = A (dA - rowsum(dA A)) / sqrt(K),
  *   dQ += dS K,  dK += dS' Q
- * The causal mask of the textbook, -1e9 above the diagonal before the softmax, is not added: masked keys are left out, which gives
- * the same numbers. Weights of short sentences are kept for the way back, those of long ones computed again, so that memory grows
- * with the length and not with its square. */
+ * The causal mask of the textbook, -1e9 above the diagonal before the softmax, is not added: masked keys are left out,
+ * which gives the same numbers. Weights of short sentences are kept for the way back, those of long ones computed
+ * again, so that memory grows with the length and not with its square. */
 #include <math.h>
 #include <string.h>
 
@@ -135,8 +135,8 @@ static bool every_row(const hw_segments *s, int64_t rows)
     return next == rows;
 }
 
-/* The gradients of queries, keys and values; *set tells that nothing was there and that heads and segments reach every number, so
- * that it can be written instead of cleared and added to. */
+/* The gradients of queries, keys and values; *set tells that nothing was there and that heads and segments reach every
+ * number, so that it can be written instead of cleared and added to. */
 static void input_gradients(hw_node *n, hw_real *d[3], bool set[3])
 {
     const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
@@ -145,7 +145,8 @@ static void input_gradients(hw_node *n, hw_real *d[3], bool set[3])
         const hw_tensor *x = n->in[i];
         int64_t uses = 0;
         for (int k = 0; k < 3; k++)
-            if (n->in[k] == x) uses += k == i || column[k] >= column[i] + width || column[i] >= column[k] + width ? 1 : 4;
+            if (n->in[k] == x)
+                uses += k == i || column[k] >= column[i] + width || column[i] >= column[k] + width ? 1 : 4;
         bool all = uses * width == hw_tensor_cols(x) && every_row(i ? &o->keys : &o->queries, hw_tensor_rows(x));
         set[i] = all && x->needs_grad && !x->grad;
     }

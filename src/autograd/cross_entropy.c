@@ -2,8 +2,9 @@
  *   u = x W' + b,  p = softmax(u),  q = (1 - epsilon) onehot(target) + epsilon / V
  *   y = scale sum_n sum_j -q_nj log p_nj
  *   du = scale (p - q),  dx += du W,  dW += du' x,  db += sum_n du_n
- * It works in blocks of rows: while a block's logits are in cache its gradients are taken too, for an upstream gradient of 1, so
- * that logits are computed once and [N, V] never exists. dx waits in a buffer until backward; dW and db are added at once. */
+ * It works in blocks of rows: while a block's logits are in cache its gradients are taken too, for an upstream gradient
+ * of 1, so that logits are computed once and [N, V] never exists. dx waits in a buffer until backward; dW and db are
+ * added at once. */
 #include <string.h>
 
 #include "op.h"
@@ -15,9 +16,9 @@ typedef struct cross_entropy_options {
     hw_real *nll;
 } cross_entropy_options;
 
-/* A block's logits, 1.5 MiB, stay in the second-level cache while they are read again, and its rows are enough to pay for the way
- * through a large gradient: with 9,537 tokens and width 128 on one core, 12 rows at a time gave 52 GFLOP/s, 48 rows 90, 192
- * rows 80. Rows are 12 a tile. */
+/* A block's logits, 1.5 MiB, stay in the second-level cache while they are read again, and its rows are enough to pay
+ * for the way through a large gradient: with 9,537 tokens and width 128 on one core, 12 rows at a time gave 52 GFLOP/s,
+ * 48 rows 90, 192 rows 80. Rows are 12 a tile. */
 enum { BLOCK_NUMBERS = 3 << 17, TILE_ROWS = 12, CHUNK = 480 };
 
 static const char *cross_entropy_shape(hw_node *n)
@@ -39,7 +40,7 @@ static const char *cross_entropy_shape(hw_node *n)
 static bool is_largest(const hw_real *x, int64_t n, int32_t target)
 {
     int64_t above = 0;
-    for (int64_t j = 0; j < n; j++) above += x[j] > x[target];
+    for (int64_t j = 0; j < n; j++) above += !(x[j] <= x[target]); /* a NaN is right nowhere */
     return !above;
 }
 
@@ -68,7 +69,9 @@ static void block_gradients(hw_node *n, const hw_real *du, int64_t ld, int64_t r
     const hw_real *in = x->data + row * width;
     for (int64_t v = 0; v < vocabulary; v += CHUNK) { /* both products while this part of du is in cache */
         int64_t count = vocabulary - v < CHUNK ? vocabulary - v : CHUNK;
-        if (dx) hw_product(false, rows, width, count, du + v, ld, w->data + v * width, width, v > 0, dx + row * width, width);
+        if (dx)
+            hw_product(false, rows, width, count, du + v, ld, w->data + v * width, width, v > 0, dx + row * width,
+                       width);
         if (dw) hw_product(true, count, width, rows, du + v, ld, in, width, true, dw + v * width, width);
     }
     if (db) n->kernels->column_sum(db, du, ld, rows, vocabulary);
@@ -83,8 +86,10 @@ static void cross_entropy_forward(hw_node *n)
     int64_t ld = (vocabulary + 15) / 16 * 16 + 16; /* rows that do not fall on the same cache sets */
     int64_t most = BLOCK_NUMBERS / ld / TILE_ROWS * TILE_ROWS;
     most = most < TILE_ROWS ? TILE_ROWS : most;
-    if (total > most) most = (total + (total + most - 1) / most - 1) / ((total + most - 1) / most); /* blocks of equal height */
-    else most = total;
+    if (total > most)
+        most = (total + (total + most - 1) / most - 1) / ((total + most - 1) / most); /* blocks of equal height */
+    else
+        most = total;
     hw_real *logits = hw_node_scratch(n, (size_t)(most * ld));
     if (n->recorded && x->needs_grad) n->saved = hw_node_scratch(n, (size_t)(total * width));
     hw_loss_count sums = {.tokens = total};
@@ -109,8 +114,10 @@ static void cross_entropy_backward(hw_node *n)
              n->scope ? n->scope : "cross_entropy", (double)n->out[0]->grad[0]);
     hw_tensor *x = n->in[0];
     if (!x->needs_grad) return;
-    if (x->grad) n->kernels->add(x->grad, n->saved, hw_tensor_size(x));
-    else x->grad = n->saved; /* the first to arrive: hand the buffer over */
+    if (x->grad)
+        n->kernels->add(x->grad, n->saved, hw_tensor_size(x));
+    else
+        x->grad = n->saved; /* the first to arrive: hand the buffer over */
 }
 
 static double cross_entropy_flops(const hw_node *n)

@@ -105,7 +105,8 @@ hw_tensor *hw_activate(hw_tape *t, hw_tensor *x, hw_activation f)
     return hw_apply(t, &hw_op_activate, 1, &x, &f, sizeof f)->out[0];
 }
 
-/* dropout (Srivastava et al. 2014, inverted): y = m x / (1 - p);  dx += m dy / (1 - p), the mask m drawn again from its key */
+/* dropout (Srivastava et al. 2014, inverted): y = m x / (1 - p);  dx += m dy / (1 - p), the mask m drawn again from its
+ * key */
 static void dropout_forward(hw_node *n)
 {
     const hw_tensor *x = n->in[0];

@@ -1,8 +1,8 @@
 /* embedding: y_i = dropout(s E[id_i] + PE[position_i])        E [V, D] -> [N, D]
  *   dE[id_i] += s dropout(dy_i)
  *   PE[p, i] = sin(p 10000^(-2i/D)), PE[p, D/2 + i] = cos of the same
- * (Vaswani et al. 2017, sections 3.4 and 3.5; all sines before all cosines, as in MarianMT). The encodings of the first positions
- * are computed once for a width and shared by all threads. */
+ * (Vaswani et al. 2017, sections 3.4 and 3.5; all sines before all cosines, as in MarianMT). The encodings of the first
+ * positions are computed once for a width and shared by all threads. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -69,7 +69,8 @@ static const char *embedding_shape(hw_node *n)
     const embedding_options *o = n->options;
     const hw_tensor *w = n->in[0];
     char text[96];
-    if (w->rank != 2) return hw_node_reason(n, "the table has shape %s, [V, D] expected", hw_tensor_shape_text(w, text));
+    if (w->rank != 2)
+        return hw_node_reason(n, "the table has shape %s, [V, D] expected", hw_tensor_shape_text(w, text));
     for (int64_t i = 0; i < o->count; i++)
         if (o->ids[i] < 0 || o->ids[i] >= w->shape[0])
             return hw_node_reason(n, "token %d of a vocabulary of %lld", (int)o->ids[i], (long long)w->shape[0]);
@@ -106,8 +107,10 @@ static void embedding_backward(hw_node *n)
     hw_real *dw = hw_input_gradient(n, 0), *dy = n->out[0]->grad;
     if (!dw) return;
     if (o->drop.threshold)
-        n->kernels->activation_backward(dy, dy, dy, o->count * width, HW_IDENTITY, &o->drop, o->first_row * width, true);
-    for (int64_t i = 0; i < o->count; i++) n->kernels->axpy(dw + (int64_t)o->ids[i] * width, o->scale, dy + i * width, width);
+        n->kernels->activation_backward(dy, dy, dy, o->count * width, HW_IDENTITY, &o->drop, o->first_row * width,
+                                        true);
+    for (int64_t i = 0; i < o->count; i++)
+        n->kernels->axpy(dw + (int64_t)o->ids[i] * width, o->scale, dy + i * width, width);
 }
 
 const hw_op hw_op_embedding = {"embedding", embedding_shape, embedding_forward, embedding_backward, NULL};

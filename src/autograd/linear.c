@@ -1,7 +1,7 @@
 /* Ops that multiply matrices: matmul, and the linear layer with its bias, activation and dropout.
  *
- * What goes forward through a weight matrix runs on the packed multiplication, whose rows do not depend on each other's company;
- * gradients are sums over rows (hw_product). */
+ * What goes forward through a weight matrix runs on the packed multiplication, whose rows do not depend on each other's
+ * company; gradients are sums over rows (hw_product). */
 #include <string.h>
 
 #include "op.h"

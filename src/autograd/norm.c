@@ -1,5 +1,5 @@
-/* Ops that normalise rows: softmax and log-softmax, layer norm (Ba et al. 2016), and the residual connection with and without
- * layer norm behind it (Add&Norm). */
+/* Ops that normalise rows: softmax and log-softmax, layer norm (Ba et al. 2016), and the residual connection with and
+ * without layer norm behind it (Add&Norm). */
 #include "op.h"
 
 static const char *like_input(hw_node *n)
@@ -82,8 +82,8 @@ static void layer_norm_forward(hw_node *n)
 {
     int64_t rows = hw_tensor_rows(n->in[0]), cols = hw_tensor_cols(n->in[0]);
     norm_saved *s = save_norm(n, rows, n->in[0]->data);
-    n->kernels->layer_norm(n->out[0]->data, s->mean, s->rstd, n->in[0]->data, n->in[1]->data, n->in[2]->data, rows, cols,
-                           (hw_real)HW_LAYER_NORM_EPSILON);
+    n->kernels->layer_norm(n->out[0]->data, s->mean, s->rstd, n->in[0]->data, n->in[1]->data, n->in[2]->data, rows,
+                           cols, (hw_real)HW_LAYER_NORM_EPSILON);
 }
 
 /* The way back of both: in[i], in[i + 1] are gamma and beta; in[1] is the branch where there is one. */
@@ -124,8 +124,8 @@ static void residual_forward(hw_node *n)
 {
     const hw_tensor *x = n->in[0];
     int64_t rows = hw_tensor_rows(x), cols = hw_tensor_cols(x);
-    n->kernels->residual_layer_norm(NULL, n->out[0]->data, NULL, NULL, x->data, n->in[1]->data, NULL, NULL, rows, cols, 0,
-                                    n->options, x->first_row * cols);
+    n->kernels->residual_layer_norm(NULL, n->out[0]->data, NULL, NULL, x->data, n->in[1]->data, NULL, NULL, rows, cols,
+                                    0, n->options, x->first_row * cols);
 }
 
 static void residual_backward(hw_node *n)
@@ -173,5 +173,6 @@ const hw_op hw_op_residual_layer_norm = {"residual_layer_norm", residual_layer_n
 hw_tensor *hw_residual_layer_norm(hw_tape *t, hw_tensor *x, hw_tensor *branch, hw_tensor *gamma, hw_tensor *beta,
                                   hw_dropout drop)
 {
-    return hw_apply(t, &hw_op_residual_layer_norm, 4, (hw_tensor *[]){x, branch, gamma, beta}, &drop, sizeof drop)->out[0];
+    return hw_apply(t, &hw_op_residual_layer_norm, 4, (hw_tensor *[]){x, branch, gamma, beta}, &drop, sizeof drop)
+        ->out[0];
 }

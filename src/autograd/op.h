@@ -1,6 +1,6 @@
-/* What an op is, for the files of this folder: its block of shape, forward and backward, and the node that one use of it leaves
- * on the tape. An op file states its formulas above three static functions and ends with the op's line; src/autograd/ops.c lists
- * them all. */
+/* What an op is, for the files of this folder: its block of shape, forward and backward, and the node that one use of
+ * it leaves on the tape. An op file states its formulas above three static functions and ends with the op's line;
+ * src/autograd/ops.c lists them all. */
 #ifndef HW_AUTOGRAD_OP_H
 #define HW_AUTOGRAD_OP_H
 
@@ -18,7 +18,8 @@ typedef struct hw_op {
     void (*forward)(hw_node *n);
     /* Adds to the gradients of the inputs, read from those of the outputs. */
     void (*backward)(hw_node *n);
-    /* Floating-point operations of the multiplications of one forward pass (a backward pass has twice as many); NULL: none. */
+    /* Floating-point operations of the multiplications of one forward pass (a backward pass has twice as many); NULL:
+     * none. */
     double (*flops)(const hw_node *n);
 } hw_op;
 
@@ -54,7 +55,8 @@ const char *hw_node_reason(hw_node *n, const char *format, ...) __attribute__((f
 
 /* For backward functions: the gradient of an input, ready to be added to (zeros at first), or NULL where none flows. */
 hw_real *hw_input_gradient(hw_node *n, int i);
-/* The same, for kernels that can overwrite: *overwrite tells that nothing was there yet, and what is there is not zeroed. */
+/* The same, for kernels that can overwrite: *overwrite tells that nothing was there yet, and what is there is not
+ * zeroed. */
 hw_real *hw_input_gradient_raw(hw_node *n, int i, bool *overwrite);
 
 void *hw_node_scratch(hw_node *n, size_t numbers); /* hw_real numbers in the arena, not initialised */

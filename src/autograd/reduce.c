@@ -1,4 +1,5 @@
-/* Ops that make many numbers few: the sum of all, and row by row the dot product and the norm that regularizers are made of. */
+/* Ops that make many numbers few: the sum of all, and row by row the dot product and the norm that regularizers are
+ * made of. */
 #include <math.h>
 
 #include "op.h"

@@ -1,8 +1,8 @@
 /* The tape: records the nodes of a step in order and walks them backwards.
  *
- * Two kinds of memory stand behind it. The step arena holds nodes, activations, gradients and scratch, and is reset once a step.
- * The tensor structs themselves lie in blocks that stay until the tape is freed, each stamped with the step that made it, so that
- * a tensor used after a reset is found out instead of read from freed memory. */
+ * Two kinds of memory stand behind it. The step arena holds nodes, activations, gradients and scratch, and is reset
+ * once a step. The tensor structs themselves lie in blocks that stay until the tape is freed, each stamped with the
+ * step that made it, so that a tensor used after a reset is found out instead of read from freed memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,8 +98,10 @@ static hw_tensor *tensor_struct(hw_tape *t)
         if (!next) {
             next = calloc(1, sizeof *next);
             HW_CHECK(next, "no memory for the tape's tensors");
-            if (t->block) t->block->next = next;
-            else t->blocks = next;
+            if (t->block)
+                t->block->next = next;
+            else
+                t->blocks = next;
         }
         t->block = next;
         t->block_used = 0;
@@ -135,8 +137,10 @@ hw_tensor *hw_tape_matrix(hw_tape *t, int64_t rows, int64_t cols, const hw_real 
 {
     hw_tensor *x = hw_tape_tensor(t, 2, (int64_t[]){rows, cols}, needs_grad);
     size_t bytes = (size_t)(rows * cols) * sizeof(hw_real);
-    if (data) memcpy(x->data, data, bytes);
-    else memset(x->data, 0, bytes);
+    if (data)
+        memcpy(x->data, data, bytes);
+    else
+        memset(x->data, 0, bytes);
     return x;
 }
 
@@ -164,7 +168,8 @@ void *hw_node_scratch(hw_node *n, size_t numbers) { return hw_arena_alloc(n->tap
 
 static void check_inputs(const hw_tape *t, const hw_node *n)
 {
-    if (t->walked) misuse(t, t->scope, n->op->name, "the tape went backward already; hw_tape_reset begins the next step");
+    if (t->walked)
+        misuse(t, t->scope, n->op->name, "the tape went backward already; hw_tape_reset begins the next step");
     for (int i = 0; i < n->inputs; i++) {
         const hw_tensor *x = n->in[i];
         if (!x || !x->tape) continue;
@@ -285,7 +290,8 @@ void hw_backward(hw_tape *t, hw_tensor *loss, hw_real seed)
         misuse(t, t->scope, "backward", "the loss does not come from this step of this tape");
     if (hw_tensor_size(loss) != 1) {
         char shape[96], reason[160];
-        snprintf(reason, sizeof reason, "the loss has shape %s, one number was expected", hw_tensor_shape_text(loss, shape));
+        snprintf(reason, sizeof reason, "the loss has shape %s, one number was expected",
+                 hw_tensor_shape_text(loss, shape));
         misuse(t, t->scope, "backward", reason);
     }
     t->walked = true;

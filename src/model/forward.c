@@ -14,8 +14,8 @@ static hw_tensor *embed(const hw_pass *pass, const hw_transformer *m, hw_tensor 
         positions = counted;
     }
     hw_tape_scope(pass->tape, scope);
-    return hw_embedding(pass->tape, table, in->ids, positions, in->rows, (hw_real)sqrt((double)m->options.width), in->first_row,
-                        hw_tape_dropout(pass->tape, site->rate, site->site));
+    return hw_embedding(pass->tape, table, in->ids, positions, in->rows, (hw_real)sqrt((double)m->options.width),
+                        in->first_row, hw_tape_dropout(pass->tape, site->rate, site->site));
 }
 
 static hw_tensor *final_norm(const hw_pass *pass, const hw_norm_layer *n, hw_tensor *x)
@@ -68,7 +68,8 @@ hw_tensor *hw_transformer_loss(const hw_pass *pass, const hw_transformer *m, con
     hw_tensor *cross = hw_cross_keys_values(pass, m, encoded);
     hw_tensor *decoded = hw_decode(pass, m, target, cross, source->segments, NULL);
     hw_tape_scope(pass->tape, "output");
-    return hw_cross_entropy(pass->tape, decoded, m->output_weight, m->output_bias, target_out, smoothing, scale, count, nll);
+    return hw_cross_entropy(pass->tape, decoded, m->output_weight, m->output_bias, target_out, smoothing, scale, count,
+                            nll);
 }
 
 void hw_transformer_flops(const hw_transformer *m, double *source_token, double *target_token)

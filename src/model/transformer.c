@@ -1,5 +1,5 @@
-/* The Transformer as it is built: options checked, parameters declared under the names of the model directory, heads that were
- * pruned left out. How it runs stands in forward.c. */
+/* The Transformer as it is built: options checked, parameters declared under the names of the model directory, heads
+ * that were pruned left out. How it runs stands in forward.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ static hw_dropout_site dropout(builder *b, double rate) { return (hw_dropout_sit
 
 static hw_tensor *matrix(builder *b, int64_t outputs, int64_t inputs, const char *scope, const char *part)
 {
-    return hw_parameters_add(b->m->parameters, HW_INITIAL_XAVIER, 2, (int64_t[]){outputs, inputs}, "%s.%s.weight", scope, part);
+    return hw_parameters_add(b->m->parameters, HW_INITIAL_XAVIER, 2, (int64_t[]){outputs, inputs}, "%s.%s.weight",
+                             scope, part);
 }
 
 static hw_tensor *bias(builder *b, int64_t outputs, const char *scope, const char *part)
@@ -151,8 +152,8 @@ static void feed_forward(builder *b, hw_feed_forward_layer *f, const char *stack
 
 static hw_tensor *embedding(builder *b, int64_t vocabulary, const char *text)
 {
-    return hw_parameters_add(b->m->parameters, HW_INITIAL_EMBEDDING, 2, (int64_t[]){vocabulary, b->m->options.width}, "%s.weight",
-                             text);
+    return hw_parameters_add(b->m->parameters, HW_INITIAL_EMBEDDING, 2, (int64_t[]){vocabulary, b->m->options.width},
+                             "%s.weight", text);
 }
 
 static void embeddings(builder *b)
@@ -187,8 +188,10 @@ static bool check_removed(builder *b)
             known = !*end && end != o->removed_heads[i] + length + 1 && h >= 0 && h < o->heads;
         }
         if (!known)
-            return hw_fail(b->err, "model.removed_heads: there is no head %s; heads are called like encoder.0.self.2, "
-                                   "decoder.1.cross.0", o->removed_heads[i]);
+            return hw_fail(b->err,
+                           "model.removed_heads: there is no head %s; heads are called like encoder.0.self.2, "
+                           "decoder.1.cross.0",
+                           o->removed_heads[i]);
     }
     return true;
 }
@@ -213,11 +216,14 @@ static bool check_options(const hw_transformer_options *o, hw_error *err)
             return hw_fail(err, "%s: %lld is not between 1 and %d", sizes[i].name, (long long)value, INT32_MAX);
     }
     if (o->width % o->heads)
-        return hw_fail(err, "model.heads: %lld does not divide model.width %lld", (long long)o->heads, (long long)o->width);
-    if (o->width % 2) return hw_fail(err, "model.width: %lld is odd; positions need sines and cosines", (long long)o->width);
+        return hw_fail(err, "model.heads: %lld does not divide model.width %lld", (long long)o->heads,
+                       (long long)o->width);
+    if (o->width % 2)
+        return hw_fail(err, "model.width: %lld is odd; positions need sines and cosines", (long long)o->width);
     if (o->tied == HW_TIED_ALL && o->source_vocabulary != o->target_vocabulary)
-        return hw_fail(err, "model.tied_embeddings: all needs one vocabulary for both sides, these have %lld and %lld tokens",
-                       (long long)o->source_vocabulary, (long long)o->target_vocabulary);
+        return hw_fail(
+            err, "model.tied_embeddings: all needs one vocabulary for both sides, these have %lld and %lld tokens",
+            (long long)o->source_vocabulary, (long long)o->target_vocabulary);
     return true;
 }
 
@@ -254,7 +260,8 @@ static hw_transformer *build(const hw_transformer_options *options, hw_error *er
     m->arena = arena;
     m->options = *options;
     const char **removed = hw_arena_calloc(arena, (size_t)options->removed_count, sizeof *removed);
-    for (int i = 0; i < options->removed_count; i++) removed[i] = hw_arena_string(arena, "%s", options->removed_heads[i]);
+    for (int i = 0; i < options->removed_count; i++)
+        removed[i] = hw_arena_string(arena, "%s", options->removed_heads[i]);
     m->options.removed_heads = removed;
     m->parameters = hw_parameters_new();
     builder b = {.m = m, .err = err};

@@ -1,10 +1,13 @@
-/* The layers of a Transformer: Add&Norm, multi-head attention, feed-forward. Each sets the tape's scope to its own name, so that
- * messages and profiles say where they come from. */
+/* The layers of a Transformer: Add&Norm, multi-head attention, feed-forward. Each sets the tape's scope to its own
+ * name, so that messages and profiles say where they come from. */
 #include <string.h>
 
 #include <headwise/nn.h>
 
-static hw_dropout site(const hw_pass *pass, const hw_dropout_site *s) { return hw_tape_dropout(pass->tape, s->rate, s->site); }
+static hw_dropout site(const hw_pass *pass, const hw_dropout_site *s)
+{
+    return hw_tape_dropout(pass->tape, s->rate, s->site);
+}
 static hw_dropout none(void) { return (hw_dropout){.scale = 1}; }
 
 /* ---- Add&Norm ---------------------------------------------------------------------------------------------------- */
@@ -58,14 +61,15 @@ static hw_tensor *attend(const hw_pass *pass, const hw_attention_layer *a, hw_te
     hw_tensor *heads = hw_attention(pass->tape, query, key, value, o, recorder && recorder->weights ? &weights : NULL);
     hw_tensor *xi = gates(pass, a, s, hw_tensor_rows(heads));
     if (recorder)
-        recorder->entries[a->index] = (hw_recorded){a->name, o->queries, o->keys, weights, heads, xi, value, o->value_column};
+        recorder->entries[a->index] =
+            (hw_recorded){a->name, o->queries, o->keys, weights, heads, xi, value, o->value_column};
     if (xi) heads = hw_gate(pass->tape, heads, xi, s ? s->otherwise : NULL);
     return hw_linear(pass->tape, heads, a->output_weight, a->output_bias, HW_IDENTITY, none());
 }
 
 /* Writes keys and values of the new rows behind those in the cache; -> the segments of old and new together. */
-static hw_segments append(const hw_pass *pass, const hw_attention_layer *a, const hw_tensor *qkv, const hw_segments *rows,
-                          const hw_layer_cache *cache)
+static hw_segments append(const hw_pass *pass, const hw_attention_layer *a, const hw_tensor *qkv,
+                          const hw_segments *rows, const hw_layer_cache *cache)
 {
     int64_t width = a->heads * a->head_width, ld = hw_tensor_cols(cache->keys_values);
     int64_t *length = hw_arena_alloc(hw_tape_arena(pass->tape), (size_t)rows->count * sizeof *length);
@@ -78,14 +82,15 @@ static hw_segments append(const hw_pass *pass, const hw_attention_layer *a, cons
     return (hw_segments){rows->count, cache->start, length};
 }
 
-hw_tensor *hw_self_attention(const hw_pass *pass, const hw_attention_layer *a, hw_tensor *x, hw_segments rows, bool causal,
-                             const hw_layer_cache *cache)
+hw_tensor *hw_self_attention(const hw_pass *pass, const hw_attention_layer *a, hw_tensor *x, hw_segments rows,
+                             bool causal, const hw_layer_cache *cache)
 {
     const char *outer = hw_tape_scope(pass->tape, a->scope);
     int64_t width = a->heads * a->head_width;
     hw_tensor *in = hw_add_norm_before(pass, &a->add_norm, x);
     hw_tensor *qkv = hw_linear(pass->tape, in, a->query_weight, a->query_bias, HW_IDENTITY, none());
-    hw_attention_options o = {.queries = rows, .keys = rows, .key_column = width, .value_column = 2 * width, .causal = causal};
+    hw_attention_options o = {
+        .queries = rows, .keys = rows, .key_column = width, .value_column = 2 * width, .causal = causal};
     hw_tensor *memory = qkv;
     if (cache) {
         o.keys = append(pass, a, qkv, &rows, cache);
@@ -118,7 +123,8 @@ hw_tensor *hw_feed_forward(const hw_pass *pass, const hw_feed_forward_layer *f, 
 {
     const char *outer = hw_tape_scope(pass->tape, f->scope);
     hw_tensor *in = hw_add_norm_before(pass, &f->add_norm, x);
-    hw_tensor *inner = hw_linear(pass->tape, in, f->expand_weight, f->expand_bias, f->activation, site(pass, &f->inner));
+    hw_tensor *inner =
+        hw_linear(pass->tape, in, f->expand_weight, f->expand_bias, f->activation, site(pass, &f->inner));
     hw_tensor *branch = hw_linear(pass->tape, inner, f->contract_weight, f->contract_bias, HW_IDENTITY, none());
     x = hw_add_norm_after(pass, &f->add_norm, x, branch);
     hw_tape_scope(pass->tape, outer);

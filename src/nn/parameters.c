@@ -1,8 +1,8 @@
 /* Parameters: declared one by one, laid out together.
  *
- * Values are one block of numbers, gradients another of the same layout, so that the optimizer, the sum over shards and the norm
- * are each one pass. A parameter begins at a multiple of 16 numbers unless it is fused with the one before it; the gaps are zero
- * and stay zero. */
+ * Values are one block of numbers, gradients another of the same layout, so that the optimizer, the sum over shards and
+ * the norm are each one pass. A parameter begins at a multiple of 16 numbers unless it is fused with the one before it;
+ * the gaps are zero and stay zero. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,8 @@ void hw_parameters_free(hw_parameters *p)
     free(p);
 }
 
-hw_tensor *hw_parameters_add(hw_parameters *p, hw_initial initial, int rank, const int64_t *shape, const char *name, ...)
+hw_tensor *hw_parameters_add(hw_parameters *p, hw_initial initial, int rank, const int64_t *shape, const char *name,
+                             ...)
 {
     char text[256];
     va_list args;
@@ -92,7 +93,8 @@ hw_tensor *hw_parameters_fuse(hw_parameters *p, const hw_tensor *first, int coun
     fused *f = hw_arena_calloc(p->arena, 1, sizeof *f);
     f->first = index_of(p, first);
     f->count = count;
-    HW_CHECK(f->first + count <= p->count, "fusing %d parameters, %d are declared from there", count, p->count - f->first);
+    HW_CHECK(f->first + count <= p->count, "fusing %d parameters, %d are declared from there", count,
+             p->count - f->first);
     f->tensor = *first;
     f->tensor.shape[0] = 0;
     for (int i = 0; i < count; i++) {
@@ -202,12 +204,19 @@ void hw_parameters_initialise(hw_parameters *p, uint64_t seed)
         int64_t size = hw_tensor_size(x);
         double bound = x->rank == 2 ? sqrt(6.0 / (double)(x->shape[0] + x->shape[1])) : 0;
         double deviation = 1 / sqrt((double)hw_tensor_cols(x));
-        for (int64_t j = 0; j < size; j++)
-            switch (item->initial) {
-            case HW_INITIAL_ZERO: x->data[j] = 0; break;
-            case HW_INITIAL_ONE: x->data[j] = 1; break;
-            case HW_INITIAL_XAVIER: x->data[j] = (hw_real)(bound * (2 * hw_random_uniform(&random) - 1)); break;
-            case HW_INITIAL_EMBEDDING: x->data[j] = (hw_real)(deviation * hw_random_normal(&random)); break;
+        for (int64_t j = 0; j < size; j++) switch (item->initial) {
+            case HW_INITIAL_ZERO:
+                x->data[j] = 0;
+                break;
+            case HW_INITIAL_ONE:
+                x->data[j] = 1;
+                break;
+            case HW_INITIAL_XAVIER:
+                x->data[j] = (hw_real)(bound * (2 * hw_random_uniform(&random) - 1));
+                break;
+            case HW_INITIAL_EMBEDDING:
+                x->data[j] = (hw_real)(deviation * hw_random_normal(&random));
+                break;
             }
     }
     hw_parameters_pack(p);

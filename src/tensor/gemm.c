@@ -14,10 +14,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void one_thread(void)
-{
-    openblas_set_num_threads(1);
-}
+static void one_thread(void) { openblas_set_num_threads(1); }
 
 void hw_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, hw_real alpha, const hw_real *a,
              int64_t lda, const hw_real *b, int64_t ldb, hw_real beta, hw_real *c, int64_t ldc)
@@ -31,20 +28,18 @@ void hw_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
          (blasint)n, (blasint)k, alpha, a, (blasint)lda, b, (blasint)ldb, beta, c, (blasint)ldc);
 }
 
-/* Measured on one core, 256 and 512 rows, GFLOP/s of product against BLAS: 64 x 64: 137-143 against 96-101; 128 x 384: 134-138 against
- * 122-129; 512 x 512: 97-106 against 122; 512 x 2048: 63-72 against 108-112. */
+/* Measured on one core, 256 and 512 rows, GFLOP/s of product against BLAS: 64 x 64: 137-143 against 96-101; 128 x 384:
+ * 134-138 against 122-129; 512 x 512: 97-106 against 122; 512 x 2048: 63-72 against 108-112. */
 enum { SHORT_ROW_B = 256 };
 
-void hw_product(bool transpose_a, int64_t rows, int64_t cols, int64_t terms, const hw_real *a, int64_t lda, const hw_real *b,
-                int64_t ldb, bool add, hw_real *c, int64_t ldc)
+void hw_product(bool transpose_a, int64_t rows, int64_t cols, int64_t terms, const hw_real *a, int64_t lda,
+                const hw_real *b, int64_t ldb, bool add, hw_real *c, int64_t ldc)
 {
     if (ldb <= SHORT_ROW_B)
-        hw_kernels_get()->product(c, ldc, rows, cols, a, transpose_a ? 1 : lda, transpose_a ? lda : 1, b, ldb, terms, add);
+        hw_kernels_get()->product(c, ldc, rows, cols, a, transpose_a ? 1 : lda, transpose_a ? lda : 1, b, ldb, terms,
+                                  add);
     else
         hw_gemm(transpose_a, false, rows, cols, terms, 1, a, lda, b, ldb, add ? 1 : 0, c, ldc);
 }
 
-const char *hw_blas_kernel(void)
-{
-    return openblas_get_corename();
-}
+const char *hw_blas_kernel(void) { return openblas_get_corename(); }

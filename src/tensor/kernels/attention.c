@@ -1,8 +1,9 @@
 /* Attention of one head and one sentence; see src/tensor/attention_kernel.h.
  *
- * Sentences are short (a dozen tokens) and heads narrow (16 to 64 numbers), so the products are too small for BLAS. All of them
- * are one small kernel, fma_block: rows of a result as sums of rows of a matrix, weighted by scalars. Each number is one chain
- * of fused multiply-adds in ascending order, whatever the blocking, so bits do not depend on the processor path. */
+ * Sentences are short (a dozen tokens) and heads narrow (16 to 64 numbers), so the products are too small for BLAS. All
+ * of them are one small kernel, fma_block: rows of a result as sums of rows of a matrix, weighted by scalars. Each
+ * number is one chain of fused multiply-adds in ascending order, whatever the blocking, so bits do not depend on the
+ * processor path. */
 #include "../attention_kernel.h"
 #include "vector.h"
 
@@ -45,10 +46,17 @@ static void fma_block(hw_real *out, int64_t ldo, int64_t rows, int64_t cols, con
             r += 4;
         }
         switch (rows - r) {
-        case 3: ROWS(3); break;
-        case 2: ROWS(2); break;
-        case 1: ROWS(1); break;
-        default: break;
+        case 3:
+            ROWS(3);
+            break;
+        case 2:
+            ROWS(2);
+            break;
+        case 1:
+            ROWS(1);
+            break;
+        default:
+            break;
         }
 #undef ROWS
     }
@@ -73,7 +81,8 @@ HW_INLINE hw_v16 hide(hw_v16 s, int64_t seen, int64_t j)
 {
     static const hw_real lane[HW_LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     if (seen - j >= HW_LANES) return s;
-    return hw_v16_select(hw_v16_less(hw_v16_load(lane), hw_v16_set1((hw_real)(seen - j))), s, hw_v16_set1(-(hw_real)INFINITY));
+    return hw_v16_select(hw_v16_less(hw_v16_load(lane), hw_v16_set1((hw_real)(seen - j))), s,
+                         hw_v16_set1(-(hw_real)INFINITY));
 }
 
 HW_INLINE hw_v16 inverse_of(hw_v16 total)
@@ -82,8 +91,8 @@ HW_INLINE hw_v16 inverse_of(hw_v16 total)
     return hw_v16_set1(sum > 0 ? 1 / sum : 0); /* no keys give zeros */
 }
 
-/* R rows of `vectors` vectors each, R and vectors constants, so that the rows wait for each other's latencies and stay in
- * registers: x [r, 0 .. stride) = softmax(scale x) over the first seen[r] numbers, zeros behind. */
+/* R rows of `vectors` vectors each, R and vectors constants, so that the rows wait for each other's latencies and stay
+ * in registers: x [r, 0 .. stride) = softmax(scale x) over the first seen[r] numbers, zeros behind. */
 HW_INLINE void softmax_rows(int R, int vectors, hw_real *x, int64_t stride, const int64_t *seen, hw_real scale)
 {
     hw_v16 e[4][2], top[4], inverse[4], factor = hw_v16_set1(scale);
@@ -107,7 +116,8 @@ static void softmax_row(hw_real *x, int64_t seen, int64_t stride, hw_real scale)
     const hw_v16 factor = hw_v16_set1(scale);
     hw_v16 most = hw_v16_set1(-(hw_real)INFINITY), total = hw_v16_zero();
     int64_t j;
-    for (j = 0; j < seen; j += HW_LANES) most = hw_v16_maximum(most, hide(hw_v16_mul(hw_v16_load(x + j), factor), seen, j));
+    for (j = 0; j < seen; j += HW_LANES)
+        most = hw_v16_maximum(most, hide(hw_v16_mul(hw_v16_load(x + j), factor), seen, j));
     hw_v16 top = hw_v16_set1(hw_v16_reduce_max(most));
     for (j = 0; j < seen; j += HW_LANES) {
         hw_v16 e = hw_v16_exp(hw_v16_sub(hide(hw_v16_mul(hw_v16_load(x + j), factor), seen, j), top));
@@ -147,14 +157,16 @@ static void single_weights(const hw_attention_head *h, hw_real *a)
         hw_v16 acc = hw_v16_zero();
         for (int64_t d = 0; d < h->width; d += HW_LANES) {
             int64_t lanes = h->width - d < HW_LANES ? h->width - d : HW_LANES;
-            acc = hw_v16_fma(hw_v16_load_part(h->q + d, lanes, 0), hw_v16_load_part(h->k + j * h->ldk + d, lanes, 0), acc);
+            acc = hw_v16_fma(hw_v16_load_part(h->q + d, lanes, 0), hw_v16_load_part(h->k + j * h->ldk + d, lanes, 0),
+                             acc);
         }
         a[j] = hw_v16_sum(acc);
     }
     softmax_row(a, h->m, stride, h->scale);
 }
 
-/* b = dropout(a) for queries i .. i + rows - 1: eight rows of the batch and 16 keys of a head share a group of random bits. */
+/* b = dropout(a) for queries i .. i + rows - 1: eight rows of the batch and 16 keys of a head share a group of random
+ * bits. */
 static void block_dropout(const hw_attention_head *h, int64_t i, int64_t rows, const hw_real *a, hw_real *b)
 {
     int64_t stride = hw_attention_stride(h->m), most = hw_attention_stride(visible(h, i + rows - 1));
@@ -181,11 +193,13 @@ static void forward(const hw_attention_head *h, hw_real *out, int64_t ldout, hw_
     for (int64_t i = 0; i < h->n; i += HW_ATTENTION_BLOCK) {
         int64_t rows = h->n - i < HW_ATTENTION_BLOCK ? h->n - i : HW_ATTENTION_BLOCK;
         hw_real *a = weights ? weights + i * stride : block;
-        if (h->n > 1) block_weights(h, kt, i, rows, a);
-        else single_weights(h, a);
+        if (h->n > 1)
+            block_weights(h, kt, i, rows, a);
+        else
+            single_weights(h, a);
         if (drop) block_dropout(h, i, rows, a, dropped);
-        fma_block(out + i * ldout, ldout, rows, width, drop ? dropped : a, stride, 1, h->v, h->ldv, visible(h, i + rows - 1),
-                  false);
+        fma_block(out + i * ldout, ldout, rows, width, drop ? dropped : a, stride, 1, h->v, h->ldv,
+                  visible(h, i + rows - 1), false);
     }
 }
 
@@ -226,7 +240,8 @@ static void backward(const hw_attention_head *h, const hw_real *weights, const h
     int64_t stride = hw_attention_stride(h->m), width = h->width;
     hw_real *kt = h->scratch, *vt = kt + width * stride, *block = vt + width * stride;
     hw_real *dropped = block + HW_ATTENTION_BLOCK * stride, *da = dropped + HW_ATTENTION_BLOCK * stride;
-    bool drop = h->drop && h->drop->threshold, one = h->n > 0 && h->n <= HW_ATTENTION_BLOCK; /* one block reaches every key */
+    bool drop = h->drop && h->drop->threshold,
+         one = h->n > 0 && h->n <= HW_ATTENTION_BLOCK; /* one block reaches every key */
     if (g->dk && g->set_k && !one) clear(g->dk, g->lddk, h->m, width);
     if (g->dv && g->set_v && !one) clear(g->dv, g->lddv, h->m, width);
     if (!weights && h->n > 1) transpose(kt, stride, h->k, h->ldk, h->m, width);
@@ -235,11 +250,14 @@ static void backward(const hw_attention_head *h, const hw_real *weights, const h
         int64_t rows = h->n - i < HW_ATTENTION_BLOCK ? h->n - i : HW_ATTENTION_BLOCK;
         int64_t most = visible(h, i + rows - 1);
         const hw_real *a = weights ? weights + i * stride : block, *dout = g->dout + i * g->ldout;
-        if (!weights && h->n > 1) block_weights(h, kt, i, rows, block);
-        else if (!weights) single_weights(h, block);
+        if (!weights && h->n > 1)
+            block_weights(h, kt, i, rows, block);
+        else if (!weights)
+            single_weights(h, block);
         if (drop) block_dropout(h, i, rows, a, dropped);
         if (g->dv)
-            fma_block(g->dv, g->lddv, most, width, drop ? dropped : a, 1, stride, dout, g->ldout, rows, !(g->set_v && one));
+            fma_block(g->dv, g->lddv, most, width, drop ? dropped : a, 1, stride, dout, g->ldout, rows,
+                      !(g->set_v && one));
         if (!g->dq && !g->dk) continue;
         fma_block(da, stride, rows, hw_attention_stride(most), dout, g->ldout, 1, vt, stride, width, false);
         block_scores_backward(h, g, i, rows, a, da);

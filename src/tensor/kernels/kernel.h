@@ -52,6 +52,13 @@ void HW_KERNEL(layer_norm_backward)(hw_real *dx, bool dx_overwrite, hw_real *dbr
                                     const hw_real *mean, const hw_real *rstd, const hw_real *gamma, int64_t rows,
                                     int64_t cols, const hw_dropout *drop, int64_t first);
 
+/* A loop over registers: its variable must be a constant in each turn, or the registers become memory. */
+#ifdef __clang__
+#define UNROLLED _Pragma("clang loop unroll(full)") for
+#else
+#define UNROLLED _Pragma("GCC unroll 16") for
+#endif
+
 /* Runs the block once for every vector of 0..n-1, with i the index of its first number and m how many it has: the
  * constant 16, and in a second copy for the end of the row what is left. hw_get and hw_put move m numbers. */
 #define HW_EACH_VECTOR(i, m, n, ...)                                                                                   \

@@ -16,13 +16,6 @@ enum {
     X_BLOCK = 96 * 1024, /* numbers of x read again for every panel, which should stay in the second-level cache */
 };
 
-/* A loop over registers: its variable must be a constant in each turn, or the registers become memory. */
-#ifdef __clang__
-#define UNROLLED _Pragma("clang loop unroll(full)") for
-#else
-#define UNROLLED _Pragma("GCC unroll 16") for
-#endif
-
 /* Keeps GCC from reading v once more for every use. */
 #if defined HW_PATH_AVX512 || defined HW_PATH_AVX2
 #define IN_REGISTER(v) __asm__("" : "+v"(v))

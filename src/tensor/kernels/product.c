@@ -1,10 +1,10 @@
 /* C = A B or C += A B for gradients: dX = dU W and dW = dU' X.
  *
- * Both are sums of rows of B, which lie as they are needed, so nothing is laid out anew beforehand: a tile of a few rows times 32
- * columns of C is held in registers over a stretch of the sum, whose part of B (a stretch of rows, 32 columns wide) stays in the
- * first-level cache for all tiles below it. Each number of C is one chain of fused multiply-adds with the terms ascending, from 0
- * or from what C held; storing it between stretches changes no bit. So, unlike those of BLAS, gradients have the same bits on
- * every processor path. (Blocking: Goto and van de Geijn 2008.) */
+ * Both are sums of rows of B, which lie as they are needed, so nothing is laid out anew beforehand: a tile of a few
+ * rows times 32 columns of C is held in registers over a stretch of the sum, whose part of B (a stretch of rows, 32
+ * columns wide) stays in the first-level cache for all tiles below it. Each number of C is one chain of fused
+ * multiply-adds with the terms ascending, from 0 or from what C held; storing it between stretches changes no bit. So,
+ * unlike those of BLAS, gradients have the same bits on every processor path (Goto and van de Geijn 2008: blocking). */
 #include "kernel.h"
 
 enum {
@@ -12,12 +12,6 @@ enum {
     PARTS = COLUMNS / HW_PART_LANES,
     STRETCH = 160, /* terms whose part of B stays in the first-level cache */
 };
-
-#ifdef __clang__
-#define UNROLLED _Pragma("clang loop unroll(full)") for
-#else
-#define UNROLLED _Pragma("GCC unroll 16") for
-#endif
 
 #if defined HW_PATH_AVX512
 #define HEIGHTS(T) T(1) T(2) T(3) T(4) T(5) T(6) T(7) T(8) T(9) T(10) T(11) T(12)
@@ -62,7 +56,7 @@ HW_INLINE void tile(const job *j, int64_t row, int64_t column, int rows, bool tr
 }
 
 #define DEFINE(rows)                                                                                                   \
-    static void plain_##rows(const job *j, int64_t row, int64_t column) { tile(j, row, column, rows, false); }          \
+    static void plain_##rows(const job *j, int64_t row, int64_t column) { tile(j, row, column, rows, false); }         \
     static void transposed_##rows(const job *j, int64_t row, int64_t column) { tile(j, row, column, rows, true); }
 HEIGHTS(DEFINE)
 
@@ -118,7 +112,8 @@ void HW_KERNEL(product)(hw_real *c, int64_t ldc, int64_t rows, int64_t cols, con
     for (int64_t s = 0, t = 0; s < stretches; s++) {
         const int64_t count = (terms - t) / (stretches - s);
         for (int64_t column = 0; column < cols; column += COLUMNS) {
-            const job j = {c + column, ldc, a + t * term_step, row_step, term_step, b + t * ldb + column, ldb, count, add || s > 0};
+            const job j = {c + column, ldc, a + t * term_step, row_step, term_step, b + t * ldb + column, ldb, count,
+                           add || s > 0};
             if (cols - column >= COLUMNS) panel(&j, rows);
             else narrow_panel(&j, rows, cols - column);
         }
