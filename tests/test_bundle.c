@@ -269,6 +269,19 @@ START_TEST(a_faulty_directory_is_refused)
 }
 END_TEST
 
+START_TEST(what_memory_cannot_hold_is_refused_before)
+{
+    hw_error err = {""};
+    const char *settings = "model.width=65536;model.encoder_layers=256;model.feed_forward=1048576";
+    hw_bundle *small = make("");
+    const hw_vocabulary *v = small->source_vocabulary;
+    ck_assert_ptr_null(hw_bundle_new(tiny_config(arena, settings), v, v, true, &err));
+    ck_assert_msg(!strncmp(err.message, "the network has at least 3.99e+13 parameters and", 48) && strstr(err.message, "GiB of memory; make"),
+                  "%s", err.message);
+    hw_bundle_free(small);
+}
+END_TEST
+
 START_TEST(what_is_no_directory_is_refused)
 {
     hw_error err = {""};
@@ -300,6 +313,7 @@ Suite *test_bundle(void)
     tcase_add_test(c, the_files_tell_whether_the_vocabulary_is_shared);
     tcase_add_test(c, vocabularies_are_counted_from_the_training_set);
     tcase_add_loop_test(c, a_faulty_directory_is_refused, 0, FAULTS);
+    tcase_add_test(c, what_memory_cannot_hold_is_refused_before);
     tcase_add_test(c, what_is_no_directory_is_refused);
     suite_add_tcase(s, c);
     return s;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bundle/model_file.h"
 
@@ -81,12 +82,29 @@ bool hw_bundle_vocabularies(const hw_config *c, hw_arena *arena, hw_vocabulary *
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+/* What the network's matrices and embeddings take at least, against this machine's memory: to be heard before anything
+ * is allocated, and not as the end of the process. */
+static bool fits(const hw_transformer_options *o, bool gradients, hw_error *err)
+{
+    double width = (double)o->width, attention = 4 * width * width, feed_forward = 2 * width * (double)o->feed_forward;
+    double numbers = (double)o->encoder_layers * (attention + feed_forward) +
+                     (double)o->decoder_layers * (2 * attention + feed_forward) + (double)o->target_vocabulary * width;
+    double bytes = numbers * (double)sizeof(hw_real) * (gradients ? 2 : 1), gib = 1 << 30;
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (bytes <= memory) return true;
+    return hw_fail(err,
+                   "the network has at least %.3g parameters and needs %.1f GiB for them, but this machine has %.1f "
+                   "GiB of memory; make model.width, model.feed_forward or the numbers of layers smaller",
+                   numbers, bytes / gib, memory / gib);
+}
+
 /* Tokenizers and network of a bundle that has the rest. */
 static bool build(hw_bundle *b, bool gradients, hw_error *err)
 {
     hw_transformer_options o = hw_bundle_options(b->config, hw_vocabulary_size(b->source_vocabulary),
                                                  hw_vocabulary_size(b->target_vocabulary));
-    return (b->source_tokenizer = hw_bundle_tokenizer(b->config, err)) &&
+    return fits(&o, gradients, err) &&
+           (b->source_tokenizer = hw_bundle_tokenizer(b->config, err)) &&
            (b->target_tokenizer = hw_bundle_tokenizer(b->config, err)) &&
            (b->network = hw_transformer_new(&o, gradients, err));
 }
