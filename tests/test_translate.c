@@ -289,6 +289,30 @@ START_TEST(a_network_that_is_not_finite_gives_empty_lines)
 }
 END_TEST
 
+/* Without an end a line of a hundred thousand words would take hours. */
+START_TEST(a_line_without_end_is_read_up_to_the_longest_source)
+{
+    enum { WORDS = 100000, UNIT = 4 };
+    char *text = malloc(WORDS * UNIT + 1);
+    for (int i = 0; i < WORDS; i++) memcpy(text + i * UNIT, "cat ", UNIT);
+    text[WORDS * UNIT - 1] = '\n';
+    const char *const words[] = {"headwise", "translate", model, "--max-length", "3", NULL};
+    const outcome *o = feed(text, WORDS * UNIT, words);
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_int_eq(lines_in(o->out), 1);
+    ck_assert_str_eq(o->err, "headwise: standard input:1: 100000 tokens are too many; the first 1024 are translated, "
+                             "and so of all such lines\n");
+    char *all = strdup(o->out);
+    text[HW_LONGEST_SOURCE * UNIT - 1] = '\n';
+    o = feed(text, HW_LONGEST_SOURCE * UNIT, words);
+    ck_done(o);
+    ck_assert_str_eq(o->err, "");
+    ck_assert_str_eq(o->out, all);
+    free(all);
+    free(text);
+}
+END_TEST
+
 /* Lines before the place where a file breaks are translated. */
 START_TEST(a_broken_file_gives_what_came_before)
 {
@@ -363,6 +387,22 @@ static void write_test_set(void)
     scratch_text("test.fr", target);
     scratch_text("test.groups", "seen\nunseen\nunseen\nunseen\n");
 }
+
+START_TEST(scores_that_are_not_finite_are_told)
+{
+    write_test_set();
+    hw_parameters_find(bundle->network->parameters, "decoder.1.feed_forward_norm.bias")->tensor.data[3] = (hw_real)NAN;
+    save_bundle(bundle, model);
+    const char *text = scratch_text("s", "the cat\n\n");
+    const outcome *o = RUN("headwise", "score", model, text, text);
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_int_eq(lines_in(o->out), 2);
+    ck_assert_str_eq(o->err, "headwise: 2 of 2 lines have no score: the network's numbers are not finite\n");
+    o = RUN("headwise", "evaluate", model, "--json");
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_msg(strstr(o->out, "\"token_accuracy\": 0.0,") != NULL, "%s", o->out);
+}
+END_TEST
 
 START_TEST(evaluate_gives_the_figures_of_the_library)
 {
@@ -563,6 +603,8 @@ Suite *test_translate(void)
     tcase_add_test(c, json_tells_tokens_scores_and_attention);
     tcase_add_test(c, n_best_and_scores_stay_on_one_line);
     tcase_add_test(c, a_network_that_is_not_finite_gives_empty_lines);
+    tcase_add_test(c, scores_that_are_not_finite_are_told);
+    tcase_add_test(c, a_line_without_end_is_read_up_to_the_longest_source);
     tcase_add_test(c, a_broken_file_gives_what_came_before);
     tcase_add_test(c, score_prints_a_number_a_line_or_a_token);
     tcase_add_test(c, evaluate_gives_the_figures_of_the_library);

@@ -113,9 +113,14 @@ const hw_hypotheses *hw_search(hw_runner *r, const hw_search_options *options, i
 /* The ids of tokens, in the arena. */
 hw_ids hw_token_ids(const hw_tokens *tokens, hw_arena *arena);
 
+/* Tokens of a source that are read, or data.max_length where that is more: attention costs the square of a line's
+ * length, and a file without line ends must not hold a machine for hours. */
+#define HW_LONGEST_SOURCE 1024
+
 typedef struct hw_translation {
     hw_ids source;                   /* its tokens' ids, */
     const hw_token *source_tokens;   /* and their text: [source.count] */
+    int64_t unread;                  /* tokens of the line behind these, beyond the longest source; nearly always 0 */
     int64_t count;                   /* translations, the best first; 0 where there is none */
     const char *const *texts;        /* [count] each ended by a 0 byte */
     const hw_hypothesis *hypotheses; /* [count]; NULL for a blank line, whose one translation is empty */

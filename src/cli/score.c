@@ -1,6 +1,7 @@
 /* headwise score: how likely a model holds given translations. Both files are read side by side in windows, so their
  * length does not matter, and there is one number for every pair, blank lines included: </s> alone has a probability
  * too. */
+#include <math.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -31,7 +32,7 @@ typedef struct job {
     hw_runner *runner;
     hw_arena *arena; /* of one window */
     side sides[2];
-    int64_t count, done;
+    int64_t count, done, failed;
 } job;
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -118,12 +119,13 @@ static void print_json(const hw_tokens *tokens, double sum, const hw_real *nll)
         false);
 }
 
-static void print_window(const job *j, const hw_real *nll)
+static void print_window(job *j, const hw_real *nll)
 {
     for (int64_t i = 0; i < j->count && !ferror(stdout); i++) {
         const hw_tokens *tokens = &j->sides[1].tokens[i];
         double sum = 0;
         for (int64_t t = 0; t <= tokens->count; t++) sum += (double)nll[t];
+        j->failed += !isfinite(sum);
         if (j->cli->json)
             print_json(tokens, sum, nll);
         else if (j->tokens)
@@ -167,11 +169,16 @@ static int score(hw_cli *cli, const options *o, const hw_bundle *bundle)
     hw_error err;
     job *j = hw_arena_calloc(cli->arena, 1, sizeof *j);
     *j = (job){.cli = cli, .tokens = o->tokens, .runner = hw_runner_new(bundle->network), .arena = hw_arena_new(0)};
-    bool ok = open_sides(j, bundle, &err) && score_all(j, &err);
+    int status = open_sides(j, bundle, &err) && score_all(j, &err) ? HW_CLI_DONE : hw_cli_fail(&err);
+    if (j->failed) {
+        hw_cli_say("%lld of %lld lines have no score: the network's numbers are not finite", (long long)j->failed,
+                   (long long)j->done);
+        status = HW_CLI_FAILED;
+    }
     for (int s = 0; s < 2; s++) hw_reader_close(j->sides[s].reader);
     hw_arena_free(j->arena);
     hw_runner_free(j->runner);
-    return ok ? HW_CLI_DONE : hw_cli_fail(&err);
+    return status;
 }
 
 static int run(hw_cli *cli)

@@ -51,7 +51,7 @@ typedef struct job {
     const char **lines;
     size_t *bytes;
     int64_t count, done, failed;
-    bool warned;
+    bool warned, warned_long;
     hw_cli_progress progress;
     double begun;
 } job;
@@ -112,6 +112,15 @@ static int read_window(job *j, hw_error *err)
         j->lines[j->count] = bad < 0 ? hw_arena_copy(j->arena, line, *bytes + 1) : mend(j, line, bytes, bad);
     }
     return 1;
+}
+
+/* A line that is too long is said, once. */
+static void tell_unread(job *j, int64_t line, const hw_translation *t)
+{
+    if (!t->unread || j->warned_long) return;
+    j->warned_long = true;
+    hw_cli_say("%s:%lld: %lld tokens are too many; the first %lld are translated, and so of all such lines", j->path,
+               (long long)line, (long long)(t->source.count + t->unread), (long long)t->source.count);
 }
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
@@ -195,7 +204,10 @@ static bool translate_all(job *j, hw_error *err)
     for (int more = 1; more > 0 && !ferror(stdout);) {
         more = read_window(j, err);
         const hw_translation *all = hw_translate_lines(j->translator, j->count, j->lines, j->bytes);
-        for (int64_t i = 0; i < j->count; i++) j->failed += !all[i].count;
+        for (int64_t i = 0; i < j->count; i++) {
+            j->failed += !all[i].count;
+            tell_unread(j, j->done + i + 1, &all[i]);
+        }
         print_window(j, all);
         j->done += j->count;
         if (more < 0) return false;
@@ -258,7 +270,9 @@ const hw_cli_command hw_cli_translate = {
     .takes = HW_CLI_JSON,
     .description = "Translates FILE, or standard input, to standard output: one line out for each line in, always, in "
                    "order. MODEL is a "
-                   "model directory. FILE may be compressed by gzip. An empty line gives an empty line.\n"
+                   "model directory. FILE may be compressed by gzip. An empty line gives an empty line. "
+                   "Of a line of more than 1,024 tokens (data.max_length, where that is more) only so many are "
+                   "translated.\n"
                    "With --json each line out is an object: source, source_tokens, translations (text, tokens, score, "
                    "log_prob, log_probs), "
                    "and the attention of every cross-attention head for the best translation.",

@@ -41,6 +41,11 @@ static void read_line(const hw_translator *t, const char *line, size_t bytes, hw
 {
     const hw_bundle *b = t->bundle;
     hw_tokenizer_encode(b->source_tokenizer, b->source_vocabulary, line, bytes, scratch);
+    int64_t longest = b->config->data.max_length > HW_LONGEST_SOURCE ? b->config->data.max_length : HW_LONGEST_SOURCE;
+    if (scratch->count > longest) {
+        out->unread = scratch->count - longest;
+        scratch->count = longest;
+    }
     out->source = hw_token_ids(scratch, t->arena);
     out->source_tokens = hw_arena_copy(t->arena, scratch->items, (size_t)scratch->count * sizeof *scratch->items);
 }
