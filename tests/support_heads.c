@@ -15,7 +15,8 @@ toy_study *toy_study_new(int64_t selection_pairs, int64_t test_pairs)
     hw_config *config = tiny_config(arena, "data.source=en;data.target=fr");
     hw_tokenizer *t = hw_bundle_tokenizer(config, &err);
     hw_counts *counts = hw_counts_new(arena);
-    ck_assert(hw_counts_add_file(counts, t, "data/toy/test.en", &err) && hw_counts_add_file(counts, t, "data/toy/test.fr", &err));
+    ck_assert(hw_counts_add_file(counts, t, "data/toy/test.en", &err) &&
+              hw_counts_add_file(counts, t, "data/toy/test.fr", &err));
     hw_tokenizer_free(t);
     hw_vocabulary *v = hw_vocabulary_build(arena, counts, &(hw_vocabulary_options){0});
     s->bundle = hw_bundle_new(config, v, v, false, &err);
@@ -53,18 +54,20 @@ static void softmax(hw_real *row, int64_t count)
 }
 
 /* Noise everywhere; a query that points gives nine tenths to its target. */
-static void plant(const planted *p, const hw_place *place, const hw_study_set *set, int64_t pair, int64_t rows, int64_t cols,
-                  uint64_t *random, hw_real *block)
+static void plant(const planted *p, const hw_place *place, const hw_study_set *set, int64_t pair, int64_t rows,
+                  int64_t cols, uint64_t *random, hw_real *block)
 {
     double deviation = p->noise > 0 ? p->noise : p->noise < 0 ? 0 : 2;
     for (int64_t r = 0; r < rows; r++) {
         int64_t seen = place->causal ? r + 1 : cols;
         hw_real *row = block + r * cols;
-        for (int64_t k = 0; k < cols; k++) row[k] = k < seen && deviation > 0 ? (hw_real)(deviation * noise(random)) : 0;
+        for (int64_t k = 0; k < cols; k++)
+            row[k] = k < seen && deviation > 0 ? (hw_real)(deviation * noise(random)) : 0;
         softmax(row, seen);
         for (int64_t k = seen; k < cols; k++) row[k] = 0;
     }
-    const hw_sentence *query = &set->pairs[pair].words[place->query_side], *key = &set->pairs[pair].words[place->key_side];
+    const hw_sentence *query = &set->pairs[pair].words[place->query_side],
+                      *key = &set->pairs[pair].words[place->key_side];
     int step = place->kind == HW_ENCODER_SELF ? 0 : p->row;
     for (int32_t q = 0; q < query->count && p->points; q++) {
         int32_t target = p->points(set, pair, q);
@@ -77,7 +80,8 @@ static void plant(const planted *p, const hw_place *place, const hw_study_set *s
 }
 
 /* Blocks of one pair's heads, [count][rows][cols], read at every place of their kind. */
-static void add_pair(hw_evidence *e, hw_attention_kind kind, const planted *heads, int count, int64_t pair, uint64_t seed, hw_arena *arena)
+static void add_pair(hw_evidence *e, hw_attention_kind kind, const planted *heads, int count, int64_t pair,
+                     uint64_t seed, hw_arena *arena)
 {
     const hw_study_pair *p = &e->set->pairs[pair];
     hw_real *blocks = NULL;
@@ -89,7 +93,8 @@ static void add_pair(hw_evidence *e, hw_attention_kind kind, const planted *head
         uint64_t random = seed * 1000003 + (uint64_t)pair;
         if (!blocks) {
             blocks = hw_arena_alloc(arena, (size_t)(count * rows * cols) * sizeof *blocks);
-            for (int h = 0; h < count; h++) plant(&heads[h], place, e->set, pair, rows, cols, &random, blocks + h * rows * cols);
+            for (int h = 0; h < count; h++)
+                plant(&heads[h], place, e->set, pair, rows, cols, &random, blocks + h * rows * cols);
         }
         hw_role_cases *cases = hw_role_cases_new(e, at, pair, arena);
         hw_word_attention words = hw_word_attention_new(place, &p->words[query], &p->words[key], arena);
@@ -117,7 +122,8 @@ hw_evidence *planted_evidence(toy_study *s, const hw_study_set *set, const int32
     return e;
 }
 
-hw_roles *planted_roles(toy_study *s, hw_attention_kind kind, const planted *heads, int count, uint64_t seed, int trials)
+hw_roles *planted_roles(toy_study *s, hw_attention_kind kind, const planted *heads, int count, uint64_t seed,
+                        int trials)
 {
     enum { UNTRAINED = 8 };
     planted untrained[UNTRAINED] = {{0}};
@@ -140,7 +146,9 @@ const hw_role_result *result_of(const hw_roles *roles, int head, const char *rol
     for (int i = 0; i < roles->head[head].count; i++) {
         const hw_role_result *r = &roles->head[head].results[i];
         const char *has = hw_place_at(r->test->place)->step;
-        if (strcmp(hw_role_name(r->test->role), role) || r->test->pieces != pieces || (step && has && strcmp(has, step))) continue;
+        if (strcmp(hw_role_name(r->test->role), role) || r->test->pieces != pieces ||
+            (step && has && strcmp(has, step)))
+            continue;
         return r;
     }
     ck_abort_msg("head %d was not held against %s", head, role);

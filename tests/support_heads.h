@@ -11,7 +11,8 @@ typedef struct toy_study {
     hw_study_set selection, test;
     hw_role_test *tests;
     int count;
-    hw_evidence *controls[HW_ATTENTION_KINDS][HW_ROLE_CONTROLS]; /* of heads that are nearly uniform, made when they are needed */
+    hw_evidence *controls[HW_ATTENTION_KINDS]
+                         [HW_ROLE_CONTROLS]; /* of heads that are nearly uniform, made when they are needed */
 } toy_study;
 toy_study *toy_study_new(int64_t selection_pairs, int64_t test_pairs);
 void toy_study_free(toy_study *s);
@@ -20,16 +21,17 @@ void toy_study_free(toy_study *s);
 typedef struct planted {
     const char *name;
     int32_t (*points)(const hw_study_set *set, int64_t pair, int32_t query);
-    double share;  /* how many queries do so, the others are noise: 0: all */
-    double noise;  /* deviation of the noise's scores; 0: 2; less than 0: none, so that it is uniform */
-    int row;       /* the decoder: 1 where the word is fed, 0 where it is predicted */
+    double share; /* how many queries do so, the others are noise: 0: all */
+    double noise; /* deviation of the noise's scores; 0: 2; less than 0: none, so that it is uniform */
+    int row;      /* the decoder: 1 where the word is fed, 0 where it is predicted */
 } planted;
 
 /* Evidence of planted heads of one kind over a set. offsets as in hw_evidence_new. */
 hw_evidence *planted_evidence(toy_study *s, const hw_study_set *set, const int32_t *offsets, hw_attention_kind kind,
                               const planted *heads, int count, uint64_t seed);
 /* The judgement over them, against three copies of eight nearly uniform heads. */
-hw_roles *planted_roles(toy_study *s, hw_attention_kind kind, const planted *heads, int count, uint64_t seed, int trials);
+hw_roles *planted_roles(toy_study *s, hw_attention_kind kind, const planted *heads, int count, uint64_t seed,
+                        int trials);
 
 /* The result of one head in one test; step NULL: any. */
 const hw_role_result *result_of(const hw_roles *roles, int head, const char *role, const char *step, bool pieces);

@@ -1,5 +1,5 @@
-/* IBM model 1, alignment error rates, intervals, p and Holm against NumPy's and SciPy's figures (tests/fixtures/heads), and links
- * from cross-attention into Pharaoh's format. */
+/* IBM model 1, alignment error rates, intervals, p and Holm against NumPy's and SciPy's figures (tests/fixtures/heads),
+ * and links from cross-attention into Pharaoh's format. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,8 @@ static hw_ids ids_of(const json_t *list)
 START_TEST(model_1_equals_numpy)
 {
     json_t *all = load("ibm1.json");
-    const json_t *pairs = json_object_get(all, "pairs"), *t = json_object_get(all, "t"), *links = json_object_get(all, "links");
+    const json_t *pairs = json_object_get(all, "pairs"), *t = json_object_get(all, "t"),
+                 *links = json_object_get(all, "links");
     hw_corpus *corpus = hw_corpus_new();
     for (size_t i = 0; i < json_array_size(pairs); i++) {
         const json_t *pair = json_array_get(pairs, i);
@@ -56,7 +57,8 @@ START_TEST(model_1_equals_numpy)
     hw_ibm1 *m = hw_ibm1_train(corpus, (int)number(all, "iterations"));
     for (size_t s = 0; s < json_array_size(t); s++)
         for (size_t f = 0; f < json_array_size(json_array_get(t, s)); f++)
-            ck_assert_double_eq_tol(hw_ibm1_probability(m, (int32_t)s - 1, (int32_t)f), at(json_array_get(t, s), f), 1e-12);
+            ck_assert_double_eq_tol(hw_ibm1_probability(m, (int32_t)s - 1, (int32_t)f), at(json_array_get(t, s), f),
+                                    1e-12);
     for (size_t i = 0; i < json_array_size(pairs); i++) {
         hw_ids source = hw_corpus_source(corpus, (int64_t)i), target = hw_corpus_target(corpus, (int64_t)i);
         int32_t got[8];
@@ -120,10 +122,12 @@ START_TEST(p_equals_scipy)
     const json_t *cases = json_object_get(all, "paired");
     for (size_t i = 0; i < json_array_size(cases); i++) {
         const json_t *list = json_object_get(json_array_get(cases, i), "differences");
-        double *d = hw_arena_alloc(arena, json_array_size(list) * sizeof *d), want = number(json_array_get(cases, i), "p");
+        double *d = hw_arena_alloc(arena, json_array_size(list) * sizeof *d),
+               want = number(json_array_get(cases, i), "p");
         for (size_t k = 0; k < json_array_size(list); k++) d[k] = at(list, k);
         double got = hw_paired_p(d, (int64_t)json_array_size(list));
-        ck_assert_msg(fabs(got - want) <= 1e-9 * fmax(want, 1e-300) || fabs(got - want) < 1e-15, "case %zu: %g, want %g", i, got, want);
+        ck_assert_msg(fabs(got - want) <= 1e-9 * fmax(want, 1e-300) || fabs(got - want) < 1e-15,
+                      "case %zu: %g, want %g", i, got, want);
     }
     json_decref(all);
 }
@@ -134,7 +138,8 @@ START_TEST(holm_equals_numpy)
     json_t *all = load("statistics.json");
     const json_t *cases = json_object_get(all, "holm");
     for (size_t i = 0; i < json_array_size(cases); i++) {
-        const json_t *p = json_object_get(json_array_get(cases, i), "p"), *want = json_object_get(json_array_get(cases, i), "adjusted");
+        const json_t *p = json_object_get(json_array_get(cases, i), "p"),
+                     *want = json_object_get(json_array_get(cases, i), "adjusted");
         double x[32];
         for (size_t k = 0; k < json_array_size(p); k++) x[k] = at(p, k);
         hw_holm(x, (int)json_array_size(p), x);
@@ -171,7 +176,8 @@ static hw_bundle *bundle_with_data(hw_study_set *set)
     return b;
 }
 
-/* The linkings are the argmax over words of what the network's attention is, at the row where a word is fed or predicted. */
+/* The linkings are the argmax over words of what the network's attention is, at the row where a word is fed or
+ * predicted. */
 START_TEST(links_are_the_largest_weights)
 {
     hw_study_set set;
@@ -181,7 +187,8 @@ START_TEST(links_are_the_largest_weights)
     ck_assert_int_eq(set.count, 3);
     ck_assert_int_eq(l->count, (2 * (2 + 1) + 1) * 4);
     hw_ids source[3], target[3];
-    for (int i = 0; i < 3; i++) source[i] = set.pairs[i].words[HW_SOURCE].ids, target[i] = set.pairs[i].words[HW_TARGET].ids;
+    for (int i = 0; i < 3; i++)
+        source[i] = set.pairs[i].words[HW_SOURCE].ids, target[i] = set.pairs[i].words[HW_TARGET].ids;
     const hw_examined *x = hw_examine(runner, 3, source, target, arena);
     int checked = 0;
     for (int item = 0; item < l->count; item++) {

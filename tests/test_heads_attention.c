@@ -1,5 +1,5 @@
-/* Attention between words and the statistics of heads, against NumPy's figures (tests/fixtures/heads/attention.json); norms against
- * the network's own weights; which heads a network has. */
+/* Attention between words and the statistics of heads, against NumPy's figures (tests/fixtures/heads/attention.json);
+ * norms against the network's own weights; which heads a network has. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -18,9 +18,9 @@ static hw_arena *arena;
 static void begin(void) { arena = hw_arena_new(0); }
 static void end(void) { hw_arena_free(arena); }
 
-#define EXPECT(condition, ...)                                                                                                 \
-    do {                                                                                                                       \
-        if (!(condition)) ck_abort_msg(__VA_ARGS__);                                                                           \
+#define EXPECT(condition, ...)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition)) ck_abort_msg(__VA_ARGS__);                                                                   \
     } while (0)
 
 static void near(const char *what, double got, double want)
@@ -64,7 +64,8 @@ static void same_matrix(const char *what, const hw_word_attention *a, const json
 {
     for (int32_t q = 0; q < a->queries; q++)
         for (int32_t k = 0; k < a->keys; k++)
-            near(what, (double)a->weights[q * a->stride + k], json_number_value(json_array_get(want, (size_t)(q * a->keys + k))));
+            near(what, (double)a->weights[q * a->stride + k],
+                 json_number_value(json_array_get(want, (size_t)(q * a->keys + k))));
 }
 
 static void same_statistics(const hw_word_attention *a, const json_t *want)
@@ -75,9 +76,10 @@ static void same_statistics(const hw_word_attention *a, const json_t *want)
         const char *name;
         double got;
     } figures[] = {
-        {"queries", s.queries}, {"choices", s.choices},   {"entropy", s.entropy}, {"relative", s.relative},
-        {"first", s.first},     {"last", s.last},         {"self", s.self},       {"punct", s.punct},
-        {"special", s.special}, {"distance", s.distance}, {"at_special", s.at_special}, {"confidence", s.confidence},
+        {"queries", s.queries},   {"choices", s.choices},       {"entropy", s.entropy},
+        {"relative", s.relative}, {"first", s.first},           {"last", s.last},
+        {"self", s.self},         {"punct", s.punct},           {"special", s.special},
+        {"distance", s.distance}, {"at_special", s.at_special}, {"confidence", s.confidence},
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         near(figures[i].name, figures[i].got, json_number_value(json_object_get(want, figures[i].name)));
@@ -98,7 +100,8 @@ START_TEST(equals_numpy)
         const hw_real *block = numbers(json_object_get(c, "block")), *norms = numbers(json_object_get(c, "norms"));
         hw_word_attention a = hw_word_attention_new(place, &query, &key, arena);
         for (int32_t q = 0; q < a.queries; q++)
-            ck_assert_int_eq(a.visible[q], json_integer_value(json_array_get(json_object_get(c, "visible"), (size_t)q)));
+            ck_assert_int_eq(a.visible[q],
+                             json_integer_value(json_array_get(json_object_get(c, "visible"), (size_t)q)));
         hw_word_attention_fill(&a, block, key.ids.count + 1, NULL);
         same_matrix("weights", &a, json_object_get(c, "weights"));
         same_statistics(&a, json_object_get(c, "statistics"));
@@ -111,7 +114,8 @@ START_TEST(equals_numpy)
 }
 END_TEST
 
-/* A uniform head's largest weight stands everywhere: each offset gets its part, and the entropy is the largest possible. */
+/* A uniform head's largest weight stands everywhere: each offset gets its part, and the entropy is the largest
+ * possible. */
 START_TEST(ties_share)
 {
     hw_study_word words[3] = {{.first = 0, .count = 1}, {.first = 1, .count = 1}, {.first = 2, .count = 1}};
@@ -148,7 +152,8 @@ static void check_values(const hw_recorded *r, const hw_attention_layer *layer, 
                 double sum = 0;
                 for (int64_t k = 0; k < m; k++)
                     sum += (double)block[(h * n + q) * m + k] *
-                           (double)r->values->data[(r->keys.start[b] + k) * hw_tensor_cols(r->values) + r->value_column + h * width + i];
+                           (double)r->values->data[(r->keys.start[b] + k) * hw_tensor_cols(r->values) +
+                                                   r->value_column + h * width + i];
                 double got = (double)r->heads->data[(r->queries.start[b] + q) * all + h * width + i];
                 EXPECT(fabs(got - sum) < 1e-5, "%s head %lld: %g, want %g", layer->name, (long long)h, got, sum);
             }
@@ -157,16 +162,19 @@ static void check_values(const hw_recorded *r, const hw_attention_layer *layer, 
 static void check_norms(norms_check *c, const hw_recorded *r, int attention, int64_t b)
 {
     const hw_attention_layer *layer = hw_transformer_attention(c->network, attention);
-    int64_t m = r->keys.length[b], width = layer->head_width, all = layer->heads * width, out = layer->output_weight->shape[0];
+    int64_t m = r->keys.length[b], width = layer->head_width, all = layer->heads * width,
+            out = layer->output_weight->shape[0];
     hw_real *got = hw_arena_alloc(arena, (size_t)(layer->heads * m) * sizeof *got);
     hw_value_norms_of(c->norms, attention, r, b, got);
     for (int64_t h = 0; h < layer->heads; h++)
         for (int64_t k = 0; k < m; k++) {
-            const hw_real *v = r->values->data + (r->keys.start[b] + k) * hw_tensor_cols(r->values) + r->value_column + h * width;
+            const hw_real *v =
+                r->values->data + (r->keys.start[b] + k) * hw_tensor_cols(r->values) + r->value_column + h * width;
             double squares = 0;
             for (int64_t d = 0; d < out; d++) {
                 double x = 0;
-                for (int64_t i = 0; i < width; i++) x += (double)layer->output_weight->data[d * all + h * width + i] * (double)v[i];
+                for (int64_t i = 0; i < width; i++)
+                    x += (double)layer->output_weight->data[d * all + h * width + i] * (double)v[i];
                 squares += x * x;
             }
             near("norm", (double)got[h * m + k], sqrt(squares));

@@ -32,11 +32,15 @@ static void copy_set(const char *from, const char *to, int count, bool gold)
     static const struct {
         const char *suffix;
         bool gold, sentences;
-    } files[] = {{"en", false, false}, {"fr", false, false}, {"align", true, false}, {"en.conllu", true, true}, {"fr.conllu", true, true}};
+    } files[] = {{"en", false, false},
+                 {"fr", false, false},
+                 {"align", true, false},
+                 {"en.conllu", true, true},
+                 {"fr.conllu", true, true}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (gold || !files[i].gold)
-            copy_some(hw_arena_string(arena, "%s.%s", from, files[i].suffix), hw_arena_string(arena, "%s.%s", to, files[i].suffix), count,
-                      files[i].sentences);
+            copy_some(hw_arena_string(arena, "%s.%s", from, files[i].suffix),
+                      hw_arena_string(arena, "%s.%s", to, files[i].suffix), count, files[i].sentences);
 }
 
 /* A model directory with random weights and the toy's words. */
@@ -44,8 +48,10 @@ static const char *make_model(const char *name, const char *settings)
 {
     hw_error err = {""};
     const char *directory = hw_arena_string(arena, "%s", scratch_path(name));
-    hw_config *config = tiny_config(arena, hw_arena_string(arena, "data.dir=%s;data.source=en;data.target=fr;data.train=train;"
-                                                                  "text.shared_vocabulary=true;%s", scratch_path("."), settings));
+    hw_config *config = tiny_config(arena, hw_arena_string(arena,
+                                                           "data.dir=%s;data.source=en;data.target=fr;data.train=train;"
+                                                           "text.shared_vocabulary=true;%s",
+                                                           scratch_path("."), settings));
     hw_vocabulary *source, *target;
     ck_assert_msg(hw_bundle_vocabularies(config, arena, &source, &target, &err), "%s", err.message);
     hw_bundle *b = hw_bundle_new(config, source, target, false, &err);
@@ -164,7 +170,8 @@ START_TEST(no_gold)
     json_t *all = kept("roles-plain");
     const json_t *roles = json_object_get(json_array_get(json_object_get(all, "heads"), 0), "roles");
     for (size_t i = 0; i < json_array_size(roles); i++) {
-        static const char *const free_of_gold[] = {"previous", "next", "self", "rare", "first", "last", "punct", "broad"};
+        static const char *const free_of_gold[] = {"previous", "next", "self",  "rare",
+                                                   "first",    "last", "punct", "broad"};
         bool known = false;
         for (size_t k = 0; k < 8; k++) known |= !strcmp(text(json_array_get(roles, i), "role"), free_of_gold[k]);
         ck_assert(known);
@@ -262,8 +269,10 @@ START_TEST(alignment)
     expect_failure(RUN("heads", "align", model, "--head", "cross.mean"), 2, "--head goes with --pharaoh");
     expect_failure(RUN("heads", "align", model, "--head", "decoder.9.cross.0", "--pharaoh", path), 1, "no such head");
     copy_set("test", "plain", 10, false);
-    ck_assert_int_eq(RUN("heads", "align", model, "--data", "plain", "--head", "cross.mean", "--norms", "--step", "fed", "--pharaoh",
-                         path)->status, 0);
+    ck_assert_int_eq(RUN("heads", "align", model, "--data", "plain", "--head", "cross.mean", "--norms", "--step", "fed",
+                         "--pharaoh", path)
+                         ->status,
+                     0);
     expect_failure(RUN("heads", "align", model, "--pharaoh", scratch_path("no/such/place")), 1, "no/such/place");
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* The detectors of roles on planted attention: what is planted is found with its strength and where it is, random heads are not, and
- * the traps of published code. */
+/* The detectors of roles on planted attention: what is planted is found with its strength and where it is, random heads
+ * are not, and the traps of published code. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void near(const char *what, double got, double want, double by)
 START_TEST(found_with_their_strength)
 {
     static const planted heads[] = {
-        {"previous", previous, .row = 0}, {"bracket", bracket, .row = 0}, {"adjective", adjective, .row = 0},
+        {"previous", previous, .row = 0}, {"bracket", bracket, .row = 0},      {"adjective", adjective, .row = 0},
         {"uniform", NULL, .noise = -1},   {"mixture", previous, .share = 0.7}, {"noise", NULL, .share = 0},
         {"noun", noun, .row = 0},         {"first", first_word, .row = 0},
     };
@@ -91,7 +91,8 @@ START_TEST(found_with_their_strength)
     ck_assert_str_eq(found_roles(roles, PREVIOUS), "previous previous(pieces)");
     ck_assert_double_eq(result_of(roles, PREVIOUS, "previous", NULL, false)->score, 1);
     ck_assert_str_eq(result_of(roles, PREVIOUS, "previous", NULL, true)->tier, "strict");
-    ck_assert_double_lt(result_of(roles, PREVIOUS, "next", NULL, false)->score, 0.05); /* what the first words happen to do */
+    ck_assert_double_lt(result_of(roles, PREVIOUS, "next", NULL, false)->score,
+                        0.05); /* what the first words happen to do */
 
     ck_assert_str_eq(found_roles(roles, BRACKET), "bracket");
     const hw_role_result *r = result_of(roles, BRACKET, "bracket", NULL, false);
@@ -141,7 +142,8 @@ END_TEST
 /* Source and target differ in length here, so a matrix read the wrong way round would show. */
 START_TEST(cross_attention_is_rectangular)
 {
-    static const planted heads[] = {{"predicted", aligned, .row = 0}, {"fed", aligned, .row = 1}, {"noise", NULL, .row = 0}};
+    static const planted heads[] = {
+        {"predicted", aligned, .row = 0}, {"fed", aligned, .row = 1}, {"noise", NULL, .row = 0}};
     const hw_roles *roles = planted_roles(toy, HW_CROSS, heads, 3, 30, 0);
     const hw_role_result *r = result_of(roles, 0, "aligned", "predicted", false);
     ck_assert_double_gt(r->score, 0.9);

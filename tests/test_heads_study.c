@@ -35,8 +35,8 @@ static const char *shape(const hw_sentence *s)
     static char text[512];
     size_t at = 0;
     for (int32_t w = 0; w < s->count; w++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s:%d", w ? " " : "", (int)s->words[w].bytes, s->words[w].text,
-                               s->words[w].count);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s:%d", w ? " " : "", (int)s->words[w].bytes,
+                               s->words[w].text, s->words[w].count);
     text[at] = 0;
     return text;
 }
@@ -78,7 +78,8 @@ START_TEST(words_in_pieces)
     split(b, " the borati  boti cat ", &words, &tokens);
     ck_assert_str_eq(shape(&words), "the:1 borati:3 boti:2 cat:1");
     ck_assert_str_eq(shape(&tokens), "the:1 bo@@:1 ra@@:1 ti:1 bo@@:1 ti:1 cat:1");
-    ck_assert(tokens.words[1].goes_on && tokens.words[2].goes_on && !tokens.words[3].goes_on && !tokens.words[0].goes_on);
+    ck_assert(tokens.words[1].goes_on && tokens.words[2].goes_on && !tokens.words[3].goes_on &&
+              !tokens.words[0].goes_on);
     ck_assert(!words.words[1].goes_on);
     ck_assert_int_eq(words.words[1].rank, tokens.words[2].rank);
     hw_bundle_free(b);
@@ -208,7 +209,8 @@ static hw_stats *stats_of(const hw_bundle *b, const char *prefix)
     return stats;
 }
 
-/* The same pairs more often, over several chunks and threads: sums grow by that factor, and the bits do not depend on threads. */
+/* The same pairs more often, over several chunks and threads: sums grow by that factor, and the bits do not depend on
+ * threads. */
 START_TEST(statistics_of_many_pairs)
 {
     enum { TIMES = 900 };
@@ -236,7 +238,8 @@ START_TEST(statistics_of_many_pairs)
     hw_threads_set(1);
     const hw_stats *alone = stats_of(b, "many");
     hw_threads_set(0);
-    for (int i = 0; i < alone->count; i++) ck_assert_mem_eq(&alone->items[i].sums, &many->items[i].sums, sizeof(hw_stats_sums));
+    for (int i = 0; i < alone->count; i++)
+        ck_assert_mem_eq(&alone->items[i].sums, &many->items[i].sums, sizeof(hw_stats_sums));
     hw_bundle_free(b);
 }
 END_TEST
@@ -247,9 +250,10 @@ START_TEST(results_are_kept)
 {
     static const char *const columns[] = {"name", "role", "score", "lines", "found", NULL};
     hw_error err = {""};
-    json_t *result = json_loads("{\"heads\": [{\"name\": \"a\", \"roles\": [{\"role\": \"x\", \"score\": 0.1, \"lines\": [1, 2]},"
-                                " {\"role\": \"y\", \"score\": null, \"found\": true}]}, {\"name\": \"b\", \"roles\": []}]}",
-                                0, NULL);
+    json_t *result =
+        json_loads("{\"heads\": [{\"name\": \"a\", \"roles\": [{\"role\": \"x\", \"score\": 0.1, \"lines\": [1, 2]},"
+                   " {\"role\": \"y\", \"score\": null, \"found\": true}]}, {\"name\": \"b\", \"roles\": []}]}",
+                   0, NULL);
     const char *model = scratch_path("model");
     ck_assert(hw_directory_make(model, &err));
     ck_assert_ptr_null(hw_study_recall(model, "roles-test", 77));

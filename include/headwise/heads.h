@@ -1,11 +1,12 @@
 /* Layer 10, heads: what every attention head does, over a whole data set, with baselines and intervals.
  *
- * A study reads pairs of sentences with their gold annotation (hw_study_set), runs a network over them, and looks at each head's
- * attention between words (hw_word_attention). Statistics describe it, roles ask what it points at and whether that is more than
- * chance, alignment compares it with gold links. The detectors take matrices, so that they can be tried on planted ones. Attention
- * tells where a head looks; whether the network needs it, only ablation and importance can tell. Results are structs, and JSON for
- * files and reports. Sources: Voita et al. 2019, "Analyzing multi-head self-attention"; Kobayashi et al. 2020, "Attention is not only
- * a weight"; Michel et al. 2019, "Are sixteen heads really better than one?". */
+ * A study reads pairs of sentences with their gold annotation (hw_study_set), runs a network over them, and looks at
+ * each head's attention between words (hw_word_attention). Statistics describe it, roles ask what it points at and
+ * whether that is more than chance, alignment compares it with gold links. The detectors take matrices, so that they
+ * can be tried on planted ones. Attention tells where a head looks; whether the network needs it, only ablation and
+ * importance can tell. Results are structs, and JSON for files and reports. Sources: Voita et al. 2019, "Analyzing
+ * multi-head self-attention"; Kobayashi et al. 2020, "Attention is not only a weight"; Michel et al. 2019, "Are sixteen
+ * heads really better than one?". */
 #ifndef HEADWISE_HEADS_H
 #define HEADWISE_HEADS_H
 
@@ -17,14 +18,15 @@
 
 enum { HW_SOURCE, HW_TARGET }; /* the sides of a pair */
 
-/* A word, or a token seen as one. */
+/* A word, or a token seen as one. The text is as it stands in the line. */
 typedef struct hw_study_word {
-    const char *text; /* as it stands in the line, not ended by a 0 byte */
+    const char *text; /* not ended by a 0 byte */
     size_t bytes;
     int32_t first, count; /* its tokens in the sentence */
-    int32_t rank;         /* how rare its rarest token is: the token's id (vocabularies go from the commonest down); unknown: INT32_MAX */
-    bool punctuation;     /* nothing but Unicode punctuation and symbols */
-    bool goes_on;         /* the next one is a piece of the same word ("bo@@") */
+    int32_t rank; /* how rare it is: its tokens' largest id, since vocabularies go from the commonest down; INT32_MAX
+                     where one is unknown */
+    bool punctuation; /* nothing but Unicode punctuation and symbols */
+    bool goes_on;     /* the next one is a piece of the same word ("bo@@") */
 } hw_study_word;
 
 typedef struct hw_sentence {
@@ -44,24 +46,25 @@ typedef struct hw_study_set {
     const char *directory, *prefix;
     int64_t count, lines; /* pairs; lines of the files */
     const hw_study_pair *pairs;
-    const hw_conllu *trees[2];  /* gold, by line; NULL where there is none */
+    const hw_conllu *trees[2]; /* gold, by line; NULL where there is none */
     const hw_alignments *links;
 } hw_study_set;
 
-/* Reads DIRECTORY/PREFIX.* with the gold that stands beside it into the arena. Errors: files missing, not parallel or not UTF-8, no
- * pair in them, gold of another length or that does not fit. */
-bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *directory, const char *prefix, hw_study_set *set,
-                       hw_error *err);
+/* Reads DIRECTORY/PREFIX.* with the gold that stands beside it into the arena. Errors: files missing, not parallel or
+ * not UTF-8, no pair in them, gold of another length or that does not fit. */
+bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *directory, const char *prefix,
+                       hw_study_set *set, hw_error *err);
 /* Runs its pairs with the target fed; see hw_visit_pairs. The lines of a batch are places in set->pairs. */
 void hw_study_visit(const hw_study_set *set, hw_runner *runner, const hw_visit_options *options,
                     void (*visit)(int i, const hw_visit *visit, void *argument), void *argument);
 /* Cuts one line into words and tokens. */
-void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena, hw_sentence *words,
-                       hw_sentence *tokens);
+void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena,
+                       hw_sentence *words, hw_sentence *tokens);
 
 /* The same files some pairs at a time, without gold, in memory that does not grow with them. */
 typedef struct hw_study_stream hw_study_stream;
-hw_study_stream *hw_study_stream_open(const hw_bundle *bundle, const char *directory, const char *prefix, hw_error *err);
+hw_study_stream *hw_study_stream_open(const hw_bundle *bundle, const char *directory, const char *prefix,
+                                      hw_error *err);
 /* At most `most` pairs more into the arena, which outlives `set`. 1: there are some; 0: the end; -1: an error. */
 int hw_study_stream_next(hw_study_stream *stream, hw_arena *arena, int64_t most, hw_study_set *set, hw_error *err);
 void hw_study_stream_close(hw_study_stream *stream); /* NULL is fine */
@@ -75,25 +78,34 @@ hw_attention_kind hw_attention_kind_of(const hw_transformer *network, int attent
 typedef struct hw_head {
     int attention, head; /* as the network counts them */
     hw_attention_kind kind;
-    int of_kind;         /* its place among the heads of its kind */
-    char name[64];       /* "encoder.0.self.2": keeps its number where others were pruned */
+    int of_kind;   /* its place among the heads of its kind */
+    char name[64]; /* "encoder.0.self.2": keeps its number where others were pruned */
 } hw_head;
 hw_head *hw_heads_of(const hw_transformer *network, hw_arena *arena, int *count); /* encoder first */
 
-/* Where a word's row of attention is read. In the decoder a word has two: where it is fed, and one before, where it is predicted. */
+/* Where a word's row of attention is read. In the decoder a word has two: where it is fed, and one before, where it is
+ * predicted. */
 typedef struct hw_place {
     hw_attention_kind kind;
-    const char *step;          /* NULL, "fed", "predicted" */
+    const char *step; /* NULL, "fed", "predicted" */
     int query_side, key_side;
-    int row;                   /* token t's row of weights is t + row */
-    int first_key;             /* word 0's column: 1 where <s> stands before it; else </s> stands behind the words */
+    int row;       /* token t's row of weights is t + row */
+    int first_key; /* word 0's column: 1 where <s> stands before it; else </s> stands behind the words */
     bool causal;
 } hw_place;
-enum { HW_PLACE_ENCODER, HW_PLACE_DECODER_FED, HW_PLACE_DECODER_PREDICTED, HW_PLACE_CROSS_FED, HW_PLACE_CROSS_PREDICTED, HW_PLACES };
+enum {
+    HW_PLACE_ENCODER,
+    HW_PLACE_DECODER_FED,
+    HW_PLACE_DECODER_PREDICTED,
+    HW_PLACE_CROSS_FED,
+    HW_PLACE_CROSS_PREDICTED,
+    HW_PLACES
+};
 const hw_place *hw_place_at(int place);
 
-/* One head's attention in one pair, a row a query word, a column a key word and one for the special token (<s> or </s>). Of a word in
- * pieces: attention to it is the sum over its tokens, attention from it their mean. The rows of special tokens are left out. */
+/* One head's attention in one pair, a row a query word, a column a key word and one for the special token (<s> or
+ * </s>). Of a word in pieces: attention to it is the sum over its tokens, attention from it their mean. The rows of
+ * special tokens are left out. */
 typedef struct hw_word_attention {
     const hw_place *place;
     const hw_sentence *query, *key;
@@ -107,9 +119,10 @@ typedef struct hw_word_attention {
 } hw_word_attention;
 
 /* All but the weights, which are the same for every head. query and key: both by words or both by tokens. */
-hw_word_attention hw_word_attention_new(const hw_place *place, const hw_sentence *query, const hw_sentence *key, hw_arena *arena);
-/* The weights from a head's block [rows][cols] over tokens; valid until the next call and as long as the block is. norms, where not
- * NULL, are [cols] factors; rows are then scaled to sum to 1. */
+hw_word_attention hw_word_attention_new(const hw_place *place, const hw_sentence *query, const hw_sentence *key,
+                                        hw_arena *arena);
+/* The weights from a head's block [rows][cols] over tokens; valid until the next call and as long as the block is.
+ * norms, where not NULL, are [cols] factors; rows are then scaled to sum to 1. */
 void hw_word_attention_fill(hw_word_attention *a, const hw_real *block, int64_t cols, const hw_real *norms);
 
 /* In nats: -sum w log w. */
@@ -126,7 +139,8 @@ void hw_value_norms_of(const hw_value_norms *n, int attention, const hw_recorded
 
 enum { HW_STATS_FARTHEST = 8, HW_STATS_OFFSETS = 2 * HW_STATS_FARTHEST + 3 };
 
-/* Sums over queries; all numbers are doubles, so that two of them can be added as arrays. Divided by `queries` they are means. */
+/* Sums over queries; all numbers are doubles, so that two of them can be added as arrays. Divided by `queries` they are
+ * means. */
 typedef struct hw_stats_sums {
     double queries, choices;  /* choices: the queries that may see more than one key */
     double entropy, relative; /* nats; and over the log of the allowed keys, for choices only */
@@ -135,9 +149,10 @@ typedef struct hw_stats_sums {
     double first, last;       /* mass on the first and the last key of the sentence, special tokens included */
     double self, punct;       /* on the query's own place; on punctuation */
     double special;           /* on <s> and </s> */
-    double offsets[HW_STATS_OFFSETS]; /* where the largest weight is, key - query: under -8, -8 .. 8, over 8; ties share */
-    double at_special;        /* on <s> or </s>, not counted in offsets */
-    double arriving;          /* norms: of all that arrives at a query */
+    double
+        offsets[HW_STATS_OFFSETS]; /* where the largest weight is, key - query: under -8, -8 .. 8, over 8; ties share */
+    double at_special;             /* on <s> or </s>, not counted in offsets */
+    double arriving;               /* norms: of all that arrives at a query */
 } hw_stats_sums;
 void hw_stats_add(hw_stats_sums *sums, const hw_word_attention *a);
 
@@ -155,15 +170,15 @@ typedef struct hw_stats {
     hw_head_stats *items;
 } hw_stats;
 
-/* Over all pairs of the stream, in memory that does not grow with them; sums are taken in the order of the pairs. Errors: the
- * stream's, and a stream without any pair. */
+/* Over all pairs of the stream, in memory that does not grow with them; sums are taken in the order of the pairs.
+ * Errors: the stream's, and a stream without any pair. */
 hw_stats *hw_stats_study(const hw_bundle *bundle, hw_study_stream *stream, hw_progress_function progress, void *context,
                          hw_arena *arena, hw_error *err);
 json_t *hw_stats_json(const hw_stats *stats); /* "heads", a list of flat objects */
 
 /* ---- roles ------------------------------------------------------------------------------------------------------- */
 
-typedef struct hw_role hw_role; /* a row of the table of roles, src/heads/role_table.c */
+typedef struct hw_role hw_role;   /* a row of the table of roles, src/heads/role_table.c */
 const hw_role *hw_role_at(int i); /* NULL past the last */
 const char *hw_role_name(const hw_role *role);
 json_t *hw_role_table_json(void); /* a list: name, counts, threshold, baseline, source */
@@ -177,30 +192,32 @@ typedef struct hw_role_test {
 /* The tests that the gold of both sets allows -> how many, into the arena. */
 int hw_role_tests(const hw_study_set *selection, const hw_study_set *test, hw_arena *arena, hw_role_test **out);
 
-/* What heads did, a sentence and test: a role's score is the sum of what was achieved over the sum of what there was to achieve. */
+/* What heads did, a sentence and test: a role's score is the sum of what was achieved over the sum of what there was to
+ * achieve. */
 typedef struct hw_evidence {
     const hw_role_test *tests;
-    int count;                     /* of tests */
+    int count; /* of tests */
     const hw_study_set *set;
     int heads[HW_ATTENTION_KINDS]; /* how many of each kind */
     float **size;                  /* [tests][pairs] what there was to achieve: the same for all heads */
-    float **guess;                 /* [tests][pairs] what the baseline achieves; zeros where the control is the baseline */
-    int32_t *offset;               /* [tests] the fixed offset of the baseline, target - query; INT32_MIN: none */
-    float **got;                   /* [tests] -> [heads of the kind][pairs] what each head achieved */
-    float **mass;                  /* [tests] -> [heads of the kind][pairs][2] weights and norms on the targets; NULL: not kept */
+    float **guess;   /* [tests][pairs] what the baseline achieves; zeros where the control is the baseline */
+    int32_t *offset; /* [tests] the fixed offset of the baseline, target - query; INT32_MIN: none */
+    float **got;     /* [tests] -> [heads of the kind][pairs] what each head achieved */
+    float **mass;    /* [tests] -> [heads of the kind][pairs][2] weights and norms on the targets; NULL: not kept */
 } hw_evidence;
 
 /* offsets: the baseline's, from the selection set's evidence; NULL: the best ones here. In the arena. */
-hw_evidence *hw_evidence_new(const hw_role_test *tests, int count, const hw_study_set *set, const int heads[HW_ATTENTION_KINDS],
-                             const int32_t *offsets, hw_arena *arena);
+hw_evidence *hw_evidence_new(const hw_role_test *tests, int count, const hw_study_set *set,
+                             const int heads[HW_ATTENTION_KINDS], const int32_t *offsets, hw_arena *arena);
 /* The cases of one place in a pair, for every test; with room to work in, so one serves one thread. In the arena. */
 typedef struct hw_role_cases hw_role_cases;
 hw_role_cases *hw_role_cases_new(const hw_evidence *e, int place, int64_t pair, hw_arena *arena);
-/* Adds what one head did there. tokens: its attention by tokens; norms: by norms of what arrives in place of weights, or NULL. Several
- * threads may add for different pairs. */
+/* Adds what one head did there. tokens: its attention by tokens; norms: by norms of what arrives in place of weights,
+ * or NULL. Several threads may add for different pairs. */
 void hw_evidence_add(hw_evidence *e, hw_role_cases *cases, int head_of_kind, const hw_word_attention *words,
                      const hw_word_attention *tokens, const hw_word_attention *norms);
-/* Runs a network over the set and adds what its heads do. norms: also how much of what arrives comes from first, last, punct. */
+/* Runs a network over the set and adds what its heads do. norms: also how much of what arrives comes from first, last,
+ * punct. */
 void hw_evidence_collect(hw_evidence *e, hw_runner *runner, const hw_transformer *network, bool norms);
 
 enum { HW_ROLE_EXAMPLES = 3 };
@@ -208,16 +225,18 @@ enum { HW_ROLE_EXAMPLES = 3 };
 /* How one head stands in one test. */
 typedef struct hw_role_result {
     const hw_role_test *test;
-    double score, low, high;      /* on the test set, with its 95 % interval over sentences; NaN: of one sentence */
-    double selection;             /* the score on the selection set */
-    double baseline, control;     /* the best fixed offset, diagonal or, where there is none, the control; the best untrained head */
-    int32_t offset;               /* of the baseline; INT32_MIN: none */
-    double p, p_raw;              /* head against the better of baseline and control; p after Holm over the model */
-    int64_t sentences;            /* that have a case */
+    double score, low, high; /* on the test set, with its 95 % interval over sentences; NaN: of one sentence */
+    double selection;        /* the score on the selection set */
+    double baseline,
+        control;     /* the best fixed offset, diagonal or, where there is none, the control; the best untrained head */
+    int32_t offset;  /* of the baseline; INT32_MIN: none */
+    double p, p_raw; /* head against the better of baseline and control; p after Holm over the model */
+    int64_t sentences; /* that have a case */
     double cases;
-    double norm_ratio;            /* the share of norms on the targets over that of weights: well under 1 tells a parked head; NaN */
+    double
+        norm_ratio; /* the share of norms on the targets over that of weights: well under 1 tells a parked head; NaN */
     bool found;
-    const char *tier;             /* how strong: "strict", ... */
+    const char *tier;                                               /* how strong: "strict", ... */
     int64_t strongest[HW_ROLE_EXAMPLES], failing[HW_ROLE_EXAMPLES]; /* pairs of the test set, -1: none */
 } hw_role_result;
 
@@ -237,12 +256,15 @@ typedef struct hw_roles_options {
     int trials; /* of the bootstrap; 0: no intervals */
 } hw_roles_options;
 
-/* Scores, baselines, p and labels from evidence on the selection set, the test set, and the test set with untrained copies. */
+/* Scores, baselines, p and labels from evidence on the selection set, the test set, and the test set with untrained
+ * copies. */
 hw_roles *hw_roles_judge(const hw_head *heads, int count, const hw_evidence *selection, const hw_evidence *test,
-                         hw_evidence *const *controls, int control_count, const hw_roles_options *options, hw_arena *arena);
+                         hw_evidence *const *controls, int control_count, const hw_roles_options *options,
+                         hw_arena *arena);
 
 enum { HW_ROLE_CONTROLS = 3 };
-/* A copy with the initial values of another seed: what attention looks like by chance. The caller frees it; bundle outlives it. */
+/* A copy with the initial values of another seed: what attention looks like by chance. The caller frees it; bundle
+ * outlives it. */
 hw_bundle *hw_bundle_untrained(const hw_bundle *bundle, uint64_t seed, hw_error *err);
 /* The whole of it. Errors: those of making untrained copies. */
 hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection, const hw_study_set *test,
@@ -250,17 +272,19 @@ hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection,
                          hw_error *err);
 json_t *hw_roles_json(const hw_roles *roles, const hw_study_set *test); /* "heads", a list; see the README */
 
-/* p of a mean of paired differences being over 0, two-sided, one sum a sentence: sign flips, exact for few sentences, else by the
- * normal approximation. Differences that favour the baseline give 1. */
+/* p of a mean of paired differences being over 0, two-sided, one sum a sentence: sign flips, exact for few sentences,
+ * else by the normal approximation. Differences that favour the baseline give 1. */
 double hw_paired_p(const double *differences, int64_t count);
 
 /* ---- alignment --------------------------------------------------------------------------------------------------- */
 
-/* IBM model 1 (Brown et al. 1993, section 4.2), with the empty word: which source word makes which target word, from counts alone. */
+/* IBM model 1 (Brown et al. 1993, section 4.2), with the empty word: which source word makes which target word, from
+ * counts alone. */
 typedef struct hw_ibm1 hw_ibm1;
 hw_ibm1 *hw_ibm1_train(const hw_corpus *corpus, int iterations); /* the caller frees it */
 void hw_ibm1_free(hw_ibm1 *m);                                   /* NULL is fine */
-double hw_ibm1_probability(const hw_ibm1 *m, int32_t source, int32_t target); /* t(target | source); source -1: the empty word */
+double hw_ibm1_probability(const hw_ibm1 *m, int32_t source,
+                           int32_t target); /* t(target | source); source -1: the empty word */
 /* The likeliest source word of each target word, the first among equals; -1: the empty word, or a word never seen. */
 void hw_ibm1_align(const hw_ibm1 *m, hw_ids source, hw_ids target, int32_t *out);
 
@@ -269,37 +293,38 @@ int32_t hw_diagonal(int32_t target, int32_t targets, int32_t sources);
 
 /* How a set's target words are linked: each to one source word, or none. */
 typedef struct hw_linking {
-    char name[64];              /* a head, "decoder.1.cross.mean", "cross.mean", "diagonal", "ibm1" */
+    char name[64]; /* a head, "decoder.1.cross.mean", "cross.mean", "diagonal", "ibm1" */
     bool is_head;
-    const char *step;           /* of a head or mean */
+    const char *step; /* of a head or mean */
     bool norms;
-    int32_t *sources;           /* [target words of the set] source word, or -1 */
+    int32_t *sources; /* [target words of the set] source word, or -1 */
 } hw_linking;
 typedef struct hw_linkings {
     const hw_study_set *set;
-    const int64_t *start;       /* [pairs + 1] of each pair's words */
+    const int64_t *start; /* [pairs + 1] of each pair's words */
     int count;
     hw_linking *items;
 } hw_linkings;
 
-/* By the source word that gets most attention, <s> and </s> left out: every cross head, the mean of each layer and of all, where words
- * are fed and where they are predicted, weights and norms. In the arena. */
+/* By the source word that gets most attention, <s> and </s> left out: every cross head, the mean of each layer and of
+ * all, where words are fed and where they are predicted, weights and norms. In the arena. */
 hw_linkings *hw_link_heads(hw_runner *runner, const hw_transformer *network, const hw_study_set *set, hw_arena *arena);
 /* The baselines: the diagonal, and IBM model 1 trained on DIRECTORY/PREFIX. Errors: those of reading that. */
-hw_linkings *hw_link_baselines(const hw_bundle *bundle, const char *directory, const char *prefix, const hw_study_set *set,
-                               hw_arena *arena, hw_error *err);
+hw_linkings *hw_link_baselines(const hw_bundle *bundle, const char *directory, const char *prefix,
+                               const hw_study_set *set, hw_arena *arena, hw_error *err);
 /* Their statistics, a row a pair, for figures and intervals. set->links must be there. hw_tally_clear it. */
 void hw_linking_tally(const hw_linkings *l, int item, hw_tally *tally);
 /* In Pharaoh's format, a line for each line of the set's files. */
 void hw_linking_write(const hw_linkings *l, int item, FILE *out);
 
 /* The AER of all of them: heads, means, baselines, and the head that is best on the selection set. */
-json_t *hw_align_json(const hw_linkings *selection, const hw_linkings *test, const hw_linkings *baselines, int trials, uint64_t seed);
+json_t *hw_align_json(const hw_linkings *selection, const hw_linkings *test, const hw_linkings *baselines, int trials,
+                      uint64_t seed);
 
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 
-/* Results stand in heads/ in the model directory, as NAME.json and NAME.tsv, with a fingerprint of everything that they were computed
- * from. A fingerprint is begun with hw_fingerprint_text(0, ...) and goes on from what it was. */
+/* Results stand in heads/ in the model directory, as NAME.json and NAME.tsv, with a fingerprint of everything that they
+ * were computed from. A fingerprint is begun with hw_fingerprint_text(0, ...) and goes on from what it was. */
 uint64_t hw_fingerprint_text(uint64_t fingerprint, const char *text);
 /* The file's bytes; a file that is not there counts as such. */
 uint64_t hw_fingerprint_file(uint64_t fingerprint, const char *path);
@@ -313,8 +338,9 @@ json_t *hw_study_recall(const char *model, const char *name, uint64_t fingerprin
 bool hw_study_keep(const char *model, const char *name, uint64_t fingerprint, json_t *result, const char *list,
                    const char *const *columns, hw_error *err);
 
-/* Rows of a result as TSV: a header, then a line an entry of result["heads"], or, where list is not NULL, an entry of its list of
- * that name. A column is a key of the entry or of its head; what is not there is empty. columns: ended by NULL. */
+/* Rows of a result as TSV: a header, then a line an entry of result["heads"], or, where list is not NULL, an entry of
+ * its list of that name. A column is a key of the entry or of its head; what is not there is empty. columns: ended by
+ * NULL. */
 void hw_study_tsv(FILE *out, const json_t *result, const char *list, const char *const *columns);
 
 #endif

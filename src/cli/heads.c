@@ -1,15 +1,15 @@
-/* headwise heads: the study of attention heads. What its verbs have in common: the model and its data are found, a kept result is
- * looked for, else computed and kept, and it is printed. */
+/* headwise heads: the study of attention heads. What its verbs have in common: the model and its data are found, a kept
+ * result is looked for, else computed and kept, and it is printed. */
 #include <math.h>
 #include <string.h>
 
 #include "cli/heads.h"
 
 /* The verbs: a file src/cli/heads_NAME.c and a line each. */
-#define VERBS(VERB)                                                                                                            \
-    VERB(stats, hw_cli_heads_stats, "where every head looks: entropy, confidence, distance, offsets, mass")                    \
-    VERB(roles, hw_cli_heads_roles, "what every head does, with baselines, intervals and p")                                   \
-    VERB(align, hw_cli_heads_align, "how well cross-attention aligns words")                                                   \
+#define VERBS(VERB)                                                                                                    \
+    VERB(stats, hw_cli_heads_stats, "where every head looks: entropy, confidence, distance, offsets, mass")            \
+    VERB(roles, hw_cli_heads_roles, "what every head does, with baselines, intervals and p")                           \
+    VERB(align, hw_cli_heads_align, "how well cross-attention aligns words")                                           \
     VERB(show, hw_cli_heads_show, "one head's attention in one pair, drawn")
 
 #define VERB(name, command, summary) extern const hw_cli_command command;
@@ -20,7 +20,7 @@ static const hw_cli_entry verbs[] = {
 #define VERB(name, command, summary) {#name, &command, summary},
     VERBS(VERB)
 #undef VERB
-    {NULL, NULL, NULL},
+        {NULL, NULL, NULL},
 };
 
 /* ---- a verb ------------------------------------------------------------------------------------------------------ */
@@ -67,9 +67,12 @@ static int run_verb(hw_heads *h, const void *argument)
     hw_error err;
     json_t *result = result_of(h, verb, &err);
     if (!result) return hw_cli_fail(&err);
-    if (h->cli->json) json_dumpf(result, stdout, JSON_INDENT(2)), putchar('\n');
-    else if (h->options->tsv) hw_study_tsv(stdout, result, verb->list, verb->columns);
-    else verb->print(h, result);
+    if (h->cli->json)
+        json_dumpf(result, stdout, JSON_INDENT(2)), putchar('\n');
+    else if (h->options->tsv)
+        hw_study_tsv(stdout, result, verb->list, verb->columns);
+    else
+        verb->print(h, result);
     bool ok = !verb->after || verb->after(h, result, &err);
     json_decref(result);
     return ok ? HW_CLI_DONE : hw_cli_fail(&err);
@@ -80,19 +83,27 @@ int hw_heads_run(hw_cli *cli, const hw_heads_options *options, const hw_heads_ve
     return hw_heads_with(cli, options, run_verb, verb);
 }
 
-int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument), const void *argument)
+int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument),
+                  const void *argument)
 {
     hw_config *config = hw_cli_model_config(cli, cli->arguments[0]);
     if (!config) return cli->status;
     hw_error err;
     hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
     if (!bundle) return hw_cli_fail(&err);
-    hw_heads h = {.cli = cli, .model = cli->arguments[0], .bundle = bundle, .config = config, .options = options,
+    hw_heads h = {.cli = cli,
+                  .model = cli->arguments[0],
+                  .bundle = bundle,
+                  .config = config,
+                  .options = options,
                   .progress = hw_cli_progress_new(cli)};
     hw_test_set_place(cli, config, options->data, &h.directory, &h.prefix);
     int status = HW_CLI_FAILED;
-    if (*h.directory) status = work(&h, argument);
-    else hw_cli_say("the model's configuration has no data.dir, so there is nothing to study; --data PREFIX names a set");
+    if (*h.directory)
+        status = work(&h, argument);
+    else
+        hw_cli_say(
+            "the model's configuration has no data.dir, so there is nothing to study; --data PREFIX names a set");
     hw_bundle_free(bundle);
     return status;
 }
@@ -107,9 +118,10 @@ static bool has_selection(const hw_heads *h)
 
 bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set, hw_error *err)
 {
-    if (has_selection(h)) return hw_study_set_load(h->cli->arena, h->bundle, h->config->data.dir, h->config->data.valid, set, err);
-    hw_cli_note(h->cli, "there is no %s/%s.%s: what is chosen on it is chosen on the test set itself", h->config->data.dir,
-                h->config->data.valid, h->config->data.source);
+    if (has_selection(h))
+        return hw_study_set_load(h->cli->arena, h->bundle, h->config->data.dir, h->config->data.valid, set, err);
+    hw_cli_note(h->cli, "there is no %s/%s.%s: what is chosen on it is chosen on the test set itself",
+                h->config->data.dir, h->config->data.valid, h->config->data.source);
     *set = *test;
     return true;
 }
@@ -123,9 +135,10 @@ uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t print)
 
 const hw_cli_command hw_cli_heads = {
     .usage = "VERB MODEL ...",
-    .description =
-        "The study of attention heads, over a whole data set: what every head of encoder, decoder and cross-attention does, and "
-        "whether that is more than chance. Results are kept in heads/ in the model directory and computed anew only when model or "
-        "data changed. Attention tells where a head looks, not whether the model needs it.",
+    .description = "The study of attention heads, over a whole data set: what every head of encoder, decoder and "
+                   "cross-attention does, and "
+                   "whether that is more than chance. Results are kept in heads/ in the model directory and computed "
+                   "anew only when model or "
+                   "data changed. Attention tells where a head looks, not whether the model needs it.",
     .verbs = verbs,
 };

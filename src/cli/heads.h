@@ -1,7 +1,7 @@
 /* Layer 12, private to headwise heads: what its verbs have in common.
  *
- * A verb is one file, src/cli/heads_NAME.c, and a line in the table of heads.c. It computes a JSON object, which is kept in the model
- * directory, and prints text from it; --json and --tsv print the object and its rows. */
+ * A verb is one file, src/cli/heads_NAME.c, and a line in the table of heads.c. It computes a JSON object, which is
+ * kept in the model directory, and prints text from it; --json and --tsv print the object and its rows. */
 #ifndef HW_CLI_HEADS_H
 #define HW_CLI_HEADS_H
 
@@ -17,19 +17,32 @@ typedef struct hw_heads_options {
     bool tsv;
 } hw_heads_options;
 
-#define HW_HEADS_OPTIONS                                                                                                         \
-    {"data", 'd', "PREFIX", HW_CLI_TEXT, offsetof(hw_heads_options, data),                                                       \
-     .help = "another test set: a prefix in data.dir, or a path such as data/toy/valid (data.test)"},                            \
-    {"seed", 0, "N", HW_CLI_INTEGER, offsetof(hw_heads_options, seed), .help = "of what is drawn, such as resamples (1)",        \
-     .low = 0, .high = INFINITY},                                                                                                \
-    {"tsv", 0, NULL, HW_CLI_FLAG, offsetof(hw_heads_options, tsv), .help = "print tab-separated rows, a header first"}
+#define HW_HEADS_OPTIONS                                                                                               \
+    {"data",                                                                                                           \
+     'd',                                                                                                              \
+     "PREFIX",                                                                                                         \
+     HW_CLI_TEXT,                                                                                                      \
+     offsetof(hw_heads_options, data),                                                                                 \
+     .help = "another test set: a prefix in data.dir, or a path such as data/toy/valid (data.test)"},                  \
+        {"seed",                                                                                                       \
+         0,                                                                                                            \
+         "N",                                                                                                          \
+         HW_CLI_INTEGER,                                                                                               \
+         offsetof(hw_heads_options, seed),                                                                             \
+         .help = "of what is drawn, such as resamples (1)",                                                            \
+         .low = 0,                                                                                                     \
+         .high = INFINITY},                                                                                            \
+    {                                                                                                                  \
+        "tsv", 0, NULL, HW_CLI_FLAG, offsetof(hw_heads_options, tsv),                                                  \
+            .help = "print tab-separated rows, a header first"                                                         \
+    }
 
 /* A model and the data that it is studied on. */
 typedef struct hw_heads {
     hw_cli *cli;
     const char *model; /* its directory */
     const hw_bundle *bundle;
-    const hw_config *config;       /* with --set */
+    const hw_config *config; /* with --set */
     const hw_heads_options *options;
     const char *directory, *prefix; /* of the test set */
     hw_cli_progress progress;
@@ -37,19 +50,21 @@ typedef struct hw_heads {
 
 typedef struct hw_heads_verb {
     const char *name;
-    /* What the result depends on beside model, test set, seed and program: more text and data sets for the fingerprint. */
+    /* What the result depends on beside model, test set, seed and program: more text and data sets for the fingerprint.
+     */
     uint64_t (*depends)(const hw_heads *h, uint64_t fingerprint);
     json_t *(*compute)(hw_heads *h, hw_error *err); /* NULL: an error */
     void (*print)(hw_heads *h, const json_t *result);
     bool (*after)(hw_heads *h, const json_t *result, hw_error *err); /* what else was asked for; NULL: nothing */
-    const char *list;           /* what hw_study_tsv wants */
+    const char *list;                                                /* what hw_study_tsv wants */
     const char *const *columns;
 } hw_heads_verb;
 
 /* Runs a verb whose options were read. Returns the exit status. */
 int hw_heads_run(hw_cli *cli, const hw_heads_options *options, const hw_heads_verb *verb);
 /* Opens the model and calls work with it. Returns its status, or that of what went wrong. */
-int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument), const void *argument);
+int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument),
+                  const void *argument);
 
 /* The selection set: data.valid, or, where that is not there, the test set itself, which is noted. */
 bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set, hw_error *err);

@@ -18,9 +18,12 @@ static const hw_cli_option table[] = {
     {"pharaoh", 'p', "FILE", HW_CLI_TEXT, offsetof(options, pharaoh),
      .help = "write the alignment of the best head there, i-j a link, a line a pair"},
     {"head", 0, "NAME", HW_CLI_TEXT, offsetof(options, head),
-     .help = "with --pharaoh: only write, by this head (decoder.1.cross.0) or mean (decoder.1.cross.mean, cross.mean); needs no gold"},
-    {"step", 0, "STEP", HW_CLI_CHOICE, offsetof(options, step), .help = "with --head: fed or predicted (predicted)", .choices = steps},
-    {"norms", 'n', NULL, HW_CLI_FLAG, offsetof(options, norms), .help = "with --head: by norms of what arrives, not by weights"},
+     .help = "with --pharaoh: only write, by this head (decoder.1.cross.0) or mean (decoder.1.cross.mean, cross.mean); "
+             "needs no gold"},
+    {"step", 0, "STEP", HW_CLI_CHOICE, offsetof(options, step), .help = "with --head: fed or predicted (predicted)",
+     .choices = steps},
+    {"norms", 'n', NULL, HW_CLI_FLAG, offsetof(options, norms),
+     .help = "with --head: by norms of what arrives, not by weights"},
 };
 
 enum { TRIALS = 1000 };
@@ -33,13 +36,16 @@ static bool load(hw_heads *h, hw_study_set *test, hw_error *err)
 static bool needs_links(const hw_study_set *set, hw_error *err)
 {
     if (set->links) return true;
-    return hw_fail(err, "there is no %s/%s.align: error rates need gold alignments; --pharaoh FILE --head NAME writes without them",
-                   set->directory, set->prefix);
+    return hw_fail(
+        err,
+        "there is no %s/%s.align: error rates need gold alignments; --pharaoh FILE --head NAME writes without them",
+        set->directory, set->prefix);
 }
 
 static uint64_t depends(const hw_heads *h, uint64_t print)
 {
-    return hw_fingerprint_set(hw_heads_depends_on_selection(h, print), h->bundle, h->config->data.dir, h->config->data.train);
+    return hw_fingerprint_set(hw_heads_depends_on_selection(h, print), h->bundle, h->config->data.dir,
+                              h->config->data.train);
 }
 
 static json_t *compute(hw_heads *h, hw_error *err)
@@ -49,7 +55,8 @@ static json_t *compute(hw_heads *h, hw_error *err)
     if (!load(h, &test, err) || !needs_links(&test, err) || !hw_heads_selection(h, &test, &selection, err) ||
         !needs_links(&selection, err))
         return NULL;
-    const hw_linkings *baselines = hw_link_baselines(h->bundle, h->config->data.dir, h->config->data.train, &test, arena, err);
+    const hw_linkings *baselines =
+        hw_link_baselines(h->bundle, h->config->data.dir, h->config->data.train, &test, arena, err);
     if (!baselines) return NULL;
     hw_runner *runner = hw_runner_new(h->bundle->network);
     const hw_linkings *chosen = hw_link_heads(runner, h->bundle->network, &selection, arena);
@@ -69,10 +76,12 @@ static bool write_links(hw_heads *h, const char *path, const char *name, const c
     const hw_linkings *l = hw_link_heads(runner, h->bundle->network, &test, h->cli->arena);
     hw_runner_free(runner);
     int item = 0;
-    while (item < l->count && (strcmp(l->items[item].name, name) || strcmp(l->items[item].step, step) || l->items[item].norms != norms))
+    while (item < l->count &&
+           (strcmp(l->items[item].name, name) || strcmp(l->items[item].step, step) || l->items[item].norms != norms))
         item++;
     if (item == l->count)
-        return hw_fail(err, "--head %s: there is no such head of cross-attention; the first is %s", name, l->items[0].name);
+        return hw_fail(err, "--head %s: there is no such head of cross-attention; the first is %s", name,
+                       l->items[0].name);
     if (!hw_atomic_begin(&file, path, err)) return false;
     hw_linking_write(l, item, file.stream);
     return hw_atomic_commit(&file, err);
@@ -108,8 +117,10 @@ static void print_figure(hw_cli_table *t, const json_t *o, const char *suffix)
         x[i] = json_is_number(value) ? json_number_value(value) : NAN;
     }
     hw_cli_cell(t, "%.4f", x[0]);
-    if (isnan(x[1])) hw_cli_cell(t, "one sentence");
-    else hw_cli_cell(t, "[%.4f, %.4f]", x[1], x[2]);
+    if (isnan(x[1]))
+        hw_cli_cell(t, "one sentence");
+    else
+        hw_cli_cell(t, "[%.4f, %.4f]", x[1], x[2]);
 }
 
 static void print_rows(hw_cli_table *t, const json_t *rows)
@@ -119,8 +130,10 @@ static void print_rows(hw_cli_table *t, const json_t *rows)
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
         hw_cli_cell(t, "%s", step ? json_string_value(step) : "");
         print_figure(t, row, "");
-        if (step) print_figure(t, row, "_norm");
-        else hw_cli_cell(t, " "), hw_cli_cell(t, " ");
+        if (step)
+            print_figure(t, row, "_norm");
+        else
+            hw_cli_cell(t, " "), hw_cli_cell(t, " ");
     }
 }
 
@@ -132,24 +145,29 @@ static void print(hw_heads *h, const json_t *result)
     print_rows(t, json_object_get(result, "heads"));
     print_rows(t, json_object_get(result, "means"));
     print_rows(t, json_object_get(result, "baselines"));
-    printf("%s on %s, %.0f sentences: alignment error rate\n", h->model, json_string_value(json_object_get(result, "data")),
-           json_number_value(json_object_get(result, "sentences")));
+    printf("%s on %s, %.0f sentences: alignment error rate\n", h->model,
+           json_string_value(json_object_get(result, "data")), json_number_value(json_object_get(result, "sentences")));
     hw_cli_table_print(t, stdout);
     const json_t *best = json_object_get(result, "best");
-    printf("\nBest on the validation set: %s, %s, by %s (%.4f there); here %.4f.\n", json_string_value(json_object_get(best, "name")),
-           json_string_value(json_object_get(best, "step")), json_string_value(json_object_get(best, "measure")),
+    printf("\nBest on the validation set: %s, %s, by %s (%.4f there); here %.4f.\n",
+           json_string_value(json_object_get(best, "name")), json_string_value(json_object_get(best, "step")),
+           json_string_value(json_object_get(best, "measure")),
            json_number_value(json_object_get(best, "selection_aer")), json_number_value(json_object_get(best, "aer")));
 }
 
-static const char *const columns[] = {"name",     "step",     "aer",           "low",
-                                      "high",     "aer_norm", "low_norm",      "high_norm",
-                                      "selection_aer", "selection_aer_norm", NULL};
+static const char *const columns[] = {"name",     "step",     "aer",       "low",           "high",
+                                      "aer_norm", "low_norm", "high_norm", "selection_aer", "selection_aer_norm",
+                                      NULL};
 
 static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1, .step = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    static const hw_heads_verb verb = {.name = "align", .depends = depends, .compute = compute, .print = print, .after = write_best,
+    static const hw_heads_verb verb = {.name = "align",
+                                       .depends = depends,
+                                       .compute = compute,
+                                       .print = print,
+                                       .after = write_best,
                                        .columns = columns};
     if (o.head && !o.pharaoh) {
         hw_cli_say("heads align: --head goes with --pharaoh FILE, where its alignment is written");
@@ -164,11 +182,13 @@ const hw_cli_command hw_cli_heads_align = {
     .least = 1,
     .most = 1,
     .takes = HW_CLI_JSON | HW_CLI_SET,
-    .description =
-        "Links every target word to the source word that a head of cross-attention attends to most, </s> left out, and compares the "
-        "links with PREFIX.align: the alignment error rate of every head, of the mean of each layer and of all, where a word is fed to "
-        "the decoder and where it is predicted, by weights and by the norms of what arrives. The best head is picked on the validation "
-        "set. Baselines are the diagonal and IBM model 1, trained on the training set.",
+    .description = "Links every target word to the source word that a head of cross-attention attends to most, </s> "
+                   "left out, and compares the "
+                   "links with PREFIX.align: the alignment error rate of every head, of the mean of each layer and of "
+                   "all, where a word is fed to "
+                   "the decoder and where it is predicted, by weights and by the norms of what arrives. The best head "
+                   "is picked on the validation "
+                   "set. Baselines are the diagonal and IBM model 1, trained on the training set.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

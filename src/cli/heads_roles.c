@@ -11,7 +11,8 @@ typedef struct options {
 
 static const hw_cli_option table[] = {
     HW_HEADS_OPTIONS,
-    {"all", 'a', NULL, HW_CLI_FLAG, offsetof(options, all), .help = "print every test of every head, not only the roles found"},
+    {"all", 'a', NULL, HW_CLI_FLAG, offsetof(options, all),
+     .help = "print every test of every head, not only the roles found"},
 };
 
 enum { TRIALS = 1000 };
@@ -23,7 +24,8 @@ static json_t *compute(hw_heads *h, hw_error *err)
         !hw_heads_selection(h, &test, &selection, err))
         return NULL;
     hw_roles_options o = {.seed = (uint64_t)h->options->seed, .trials = TRIALS};
-    hw_roles *roles = hw_roles_study(h->bundle, &selection, &test, &o, hw_cli_progress_show, &h->progress, h->cli->arena, err);
+    hw_roles *roles =
+        hw_roles_study(h->bundle, &selection, &test, &o, hw_cli_progress_show, &h->progress, h->cli->arena, err);
     return roles ? hw_roles_json(roles, &test) : NULL;
 }
 
@@ -47,13 +49,16 @@ static const char *label(hw_cli *cli, const json_t *r)
     const char *step = text(r, "step");
     bool pieces = !strcmp(text(r, "subset"), "pieces");
     if (!pieces && !*step) return text(r, "role");
-    return hw_arena_string(cli->arena, "%s (%s%s%s)", text(r, "role"), pieces ? "pieces" : "", pieces && *step ? ", " : "", step);
+    return hw_arena_string(cli->arena, "%s (%s%s%s)", text(r, "role"), pieces ? "pieces" : "",
+                           pieces && *step ? ", " : "", step);
 }
 
 static void p_text(double p, char out[16])
 {
-    if (p < 1e-99) snprintf(out, 16, "< 1e-99");
-    else snprintf(out, 16, "%.2g", p);
+    if (p < 1e-99)
+        snprintf(out, 16, "< 1e-99");
+    else
+        snprintf(out, 16, "%.2g", p);
 }
 
 static void print_result(hw_cli *cli, hw_cli_table *t, const char *head, const json_t *r)
@@ -63,8 +68,10 @@ static void print_result(hw_cli *cli, hw_cli_table *t, const char *head, const j
     hw_cli_cell(t, "%s", head);
     hw_cli_cell(t, "%s", label(cli, r));
     hw_cli_cell(t, "%.3f", number(r, "score"));
-    if (json_is_null(json_object_get(r, "low"))) hw_cli_cell(t, "one sentence");
-    else hw_cli_cell(t, "[%.3f, %.3f]", number(r, "low"), number(r, "high"));
+    if (json_is_null(json_object_get(r, "low")))
+        hw_cli_cell(t, "one sentence");
+    else
+        hw_cli_cell(t, "[%.3f, %.3f]", number(r, "low"), number(r, "high"));
     hw_cli_cell(t, "%.3f", number(r, "baseline"));
     hw_cli_cell(t, "%.3f", number(r, "control"));
     hw_cli_cell(t, "%s", p);
@@ -96,22 +103,30 @@ static void print(hw_heads *h, const json_t *result)
     hw_cli_table_print(t, stdout);
     putchar('\n');
     hw_cli_wrap(stdout,
-                "p: head against the better of baseline and untrained heads, paired and clustered by sentence, after Holm over all tests "
-                "of the model. Intervals are over sentences and speak of this model only, not of others trained alike. Attention tells "
+                "p: head against the better of baseline and untrained heads, paired and clustered by sentence, after "
+                "Holm over all tests "
+                "of the model. Intervals are over sentences and speak of this model only, not of others trained alike. "
+                "Attention tells "
                 "where a head looks, not whether the model needs it: see headwise heads ablate.",
                 0, 0, 100);
     putchar('\n');
 }
 
-static const char *const columns[] = {"name", "role", "subset", "step", "score", "low", "high", "baseline", "control", "p", "p_raw",
-                                      "selection_score", "cases", "sentences", "offset", "norm_ratio", "found", "tier", NULL};
+static const char *const columns[] = {"name",  "role",      "subset",  "step",       "score", "low",
+                                      "high",  "baseline",  "control", "p",          "p_raw", "selection_score",
+                                      "cases", "sentences", "offset",  "norm_ratio", "found", "tier",
+                                      NULL};
 
 static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    static const hw_heads_verb verb = {.name = "roles", .depends = hw_heads_depends_on_selection, .compute = compute, .print = print,
-                                       .list = "roles", .columns = columns};
+    static const hw_heads_verb verb = {.name = "roles",
+                                       .depends = hw_heads_depends_on_selection,
+                                       .compute = compute,
+                                       .print = print,
+                                       .list = "roles",
+                                       .columns = columns};
     return hw_heads_run(cli, &o.common, &verb);
 }
 
@@ -121,10 +136,14 @@ const hw_cli_command hw_cli_heads_roles = {
     .most = 1,
     .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Holds every head against a table of roles: positional, matching marks, dependencies in both directions, rare words, the ends "
-        "of the sentence, punctuation, broad, aligned. A head has a role if on the validation set it reaches the role's threshold "
-        "and exceeds the best fixed offset by 10 points, does so on the test set, and is there significantly better than both the "
-        "baseline and the best head of three untrained copies. Gold comes from PREFIX.*.conllu and PREFIX.align beside the data; roles "
+        "Holds every head against a table of roles: positional, matching marks, dependencies in both directions, rare "
+        "words, the ends "
+        "of the sentence, punctuation, broad, aligned. A head has a role if on the validation set it reaches the "
+        "role's threshold "
+        "and exceeds the best fixed offset by 10 points, does so on the test set, and is there significantly better "
+        "than both the "
+        "baseline and the best head of three untrained copies. Gold comes from PREFIX.*.conllu and PREFIX.align beside "
+        "the data; roles "
         "that need none run without. In the decoder a word has two rows: where it is fed, and where it is predicted.",
     .options = table,
     .option_count = sizeof table / sizeof *table,

@@ -14,10 +14,12 @@ typedef struct options {
 
 static const hw_cli_option table[] = {
     HW_HEADS_OPTIONS,
-    {"pair", 'p', "N", HW_CLI_INTEGER, offsetof(options, pair), .help = "which pair of the data: its line, from 1 (1)", .low = 1,
-     .high = INFINITY},
-    {"source", 0, "TEXT", HW_CLI_TEXT, offsetof(options, source), .help = "a sentence of your own in place of one of the data"},
-    {"target", 0, "TEXT", HW_CLI_TEXT, offsetof(options, target), .help = "with --source: its translation, in place of the model's own"},
+    {"pair", 'p', "N", HW_CLI_INTEGER, offsetof(options, pair), .help = "which pair of the data: its line, from 1 (1)",
+     .low = 1, .high = INFINITY},
+    {"source", 0, "TEXT", HW_CLI_TEXT, offsetof(options, source),
+     .help = "a sentence of your own in place of one of the data"},
+    {"target", 0, "TEXT", HW_CLI_TEXT, offsetof(options, target),
+     .help = "with --source: its translation, in place of the model's own"},
     {"norms", 'n', NULL, HW_CLI_FLAG, offsetof(options, norms), .help = "draw norms of what arrives, not weights"},
 };
 
@@ -46,13 +48,15 @@ static bool find_head(const hw_heads *h, const char *name, hw_head *head, hw_err
 /* The n-th line of both sides of the data. */
 static bool read_pair(const hw_heads *h, int64_t n, const char **source, const char **target, hw_error *err)
 {
-    const char *suffixes[2] = {h->bundle->config->data.source, h->bundle->config->data.target}, **texts[2] = {source, target};
+    const char *suffixes[2] = {h->bundle->config->data.source, h->bundle->config->data.target},
+               **texts[2] = {source, target};
     char path[HW_PATH];
     for (int s = 0; s < 2; s++) {
         if (!hw_corpus_path(path, h->directory, h->prefix, suffixes[s], err)) return false;
         const hw_lines *lines = hw_lines_load(h->cli->arena, path, err);
         if (!lines) return false;
-        if (n > lines->count) return hw_fail(err, "--pair %lld: %s has %lld lines", (long long)n, path, (long long)lines->count);
+        if (n > lines->count)
+            return hw_fail(err, "--pair %lld: %s has %lld lines", (long long)n, path, (long long)lines->count);
         *texts[s] = hw_lines_get(lines, n - 1, NULL);
     }
     return true;
@@ -99,10 +103,11 @@ static json_t *strings(const char *const *texts, int64_t count)
 static void print_json(const hw_inspected *pair, const shown *s)
 {
     json_t *rows = json_array();
-    for (int64_t q = 0; q < s->queries; q++) json_array_append_new(rows, hw_json_numbers(s->weights + q * s->keys, s->keys));
-    hw_json_print(json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", s->head.name, "measure", s->norms ? "norms" : "weights", "queries",
-                            strings(labels_of(pair, s, false), s->queries), "keys", strings(labels_of(pair, s, true), s->keys), "weights",
-                            rows),
+    for (int64_t q = 0; q < s->queries; q++)
+        json_array_append_new(rows, hw_json_numbers(s->weights + q * s->keys, s->keys));
+    hw_json_print(json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", s->head.name, "measure",
+                            s->norms ? "norms" : "weights", "queries", strings(labels_of(pair, s, false), s->queries),
+                            "keys", strings(labels_of(pair, s, true), s->keys), "weights", rows),
                   false);
 }
 
@@ -111,15 +116,19 @@ static void print_tsv(const hw_inspected *pair, const shown *s)
     printf("row\tcolumn\tquery\tkey\tweight\n");
     for (int64_t q = 0; q < s->queries; q++)
         for (int64_t k = 0; k < s->keys; k++)
-            printf("%lld\t%lld\t%s\t%s\t%.9g\n", (long long)q, (long long)k, labels_of(pair, s, false)[q], labels_of(pair, s, true)[k],
-                   (double)s->weights[q * s->keys + k]);
+            printf("%lld\t%lld\t%s\t%s\t%.9g\n", (long long)q, (long long)k, labels_of(pair, s, false)[q],
+                   labels_of(pair, s, true)[k], (double)s->weights[q * s->keys + k]);
 }
 
 static void draw(hw_heads *h, const hw_inspected *pair, const shown *s)
 {
     const hw_attention_layer *layer = hw_transformer_attention(s->network, s->head.attention);
-    hw_attention_map map = {.name = layer->name, .heads = 1, .queries = s->queries, .keys = s->keys,
-                            .head_names = layer->head_names + s->head.head, .weights = s->weights};
+    hw_attention_map map = {.name = layer->name,
+                            .heads = 1,
+                            .queries = s->queries,
+                            .keys = s->keys,
+                            .head_names = layer->head_names + s->head.head,
+                            .weights = s->weights};
     hw_inspect_print_legend();
     hw_inspect_print_map(h->cli, pair, &map);
 }
@@ -129,7 +138,9 @@ static void draw(hw_heads *h, const hw_inspected *pair, const shown *s)
 static bool examine(hw_heads *h, const options *o, hw_inspected *pair, shown *s, hw_error *err)
 {
     const char *source = o->source, *target = o->target;
-    if (!find_head(h, h->cli->arguments[1], &s->head, err) || (!source && !read_pair(h, o->pair, &source, &target, err))) return false;
+    if (!find_head(h, h->cli->arguments[1], &s->head, err) ||
+        (!source && !read_pair(h, o->pair, &source, &target, err)))
+        return false;
     *pair = hw_inspect_pair(h->cli, h->bundle, source, target);
     hw_runner *runner = hw_runner_new(s->network);
     hw_visit_pairs(runner, 1, &pair->source, &pair->target, &(hw_visit_options){.weights = true}, keep, s);
@@ -144,9 +155,12 @@ static int show(hw_heads *h, const void *argument)
     hw_inspected pair;
     shown s = {.network = h->bundle->network, .norms = o->norms, .arena = h->cli->arena};
     if (!examine(h, o, &pair, &s, &err)) return hw_cli_fail(&err);
-    if (h->cli->json) print_json(&pair, &s);
-    else if (o->common.tsv) print_tsv(&pair, &s);
-    else draw(h, &pair, &s);
+    if (h->cli->json)
+        print_json(&pair, &s);
+    else if (o->common.tsv)
+        print_tsv(&pair, &s);
+    else
+        draw(h, &pair, &s);
     return HW_CLI_DONE;
 }
 
@@ -172,10 +186,11 @@ const hw_cli_command hw_cli_heads_show = {
     .least = 2,
     .most = 2,
     .takes = HW_CLI_JSON | HW_CLI_SET,
-    .description =
-        "Draws what one head (encoder.0.self.2) does with one pair of the data or a sentence of your own: a row a token that attends, a "
-        "column a token that is attended to, the darker the more. --norms draws the norms of what arrives (Kobayashi et al. 2020), "
-        "each row scaled to sum to 1.",
+    .description = "Draws what one head (encoder.0.self.2) does with one pair of the data or a sentence of your own: a "
+                   "row a token that attends, a "
+                   "column a token that is attended to, the darker the more. --norms draws the norms of what arrives "
+                   "(Kobayashi et al. 2020), "
+                   "each row scaled to sum to 1.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

@@ -12,7 +12,8 @@ typedef struct options {
 static const hw_cli_option table[] = {
     HW_HEADS_OPTIONS,
     {"words", 'w', NULL, HW_CLI_FLAG, offsetof(options, words), .help = "print figures by word, not by token"},
-    {"norms", 'n', NULL, HW_CLI_FLAG, offsetof(options, norms), .help = "print figures over the norms of what arrives, not over weights"},
+    {"norms", 'n', NULL, HW_CLI_FLAG, offsetof(options, norms),
+     .help = "print figures over the norms of what arrives, not over weights"},
 };
 
 static json_t *compute(hw_heads *h, hw_error *err)
@@ -28,8 +29,14 @@ static json_t *compute(hw_heads *h, hw_error *err)
 static const struct {
     const char *title, *key;
 } figures[] = {
-    {"entropy", "entropy"}, {"relative", "relative_entropy"}, {"confidence", "confidence"}, {"distance", "distance"},
-    {"first", "first"},     {"last", "last"},                 {"self", "self"},             {"punct", "punct"},
+    {"entropy", "entropy"},
+    {"relative", "relative_entropy"},
+    {"confidence", "confidence"},
+    {"distance", "distance"},
+    {"first", "first"},
+    {"last", "last"},
+    {"self", "self"},
+    {"punct", "punct"},
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -67,8 +74,10 @@ static void print(hw_heads *h, const json_t *result)
         hw_cli_cell(t, "%s", step ? json_string_value(step) : "");
         for (int k = 0; k < FIGURES; k++) {
             const json_t *x = json_object_get(row, figures[k].key);
-            if (json_is_number(x)) hw_cli_cell(t, "%.3f", json_number_value(x));
-            else hw_cli_cell(t, "-");
+            if (json_is_number(x))
+                hw_cli_cell(t, "%.3f", json_number_value(x));
+            else
+                hw_cli_cell(t, "-");
         }
         hw_cli_cell(t, "%s", commonest(h->cli, row));
     }
@@ -78,9 +87,9 @@ static void print(hw_heads *h, const json_t *result)
     hw_cli_table_print(t, stdout);
 }
 
-static const char *const columns[] = {"name", "step", "unit", "measure", "queries", "entropy", "relative_entropy", "confidence",
-                                      "distance", "first", "last", "self", "punct", "special", "argmax_special", "offsets",
-                                      "arriving", NULL};
+static const char *const columns[] = {
+    "name",  "step", "unit", "measure", "queries", "entropy",        "relative_entropy", "confidence", "distance",
+    "first", "last", "self", "punct",   "special", "argmax_special", "offsets",          "arriving",   NULL};
 
 static int run(hw_cli *cli)
 {
@@ -95,11 +104,13 @@ const hw_cli_command hw_cli_heads_stats = {
     .least = 1,
     .most = 1,
     .takes = HW_CLI_JSON | HW_CLI_SET,
-    .description =
-        "Means over all words of the data (rows of <s> and </s> left out): entropy in nats and relative to the logarithm of the allowed "
-        "keys; confidence, the largest weight on a word; distance in words; the mass on the first and last key (special tokens "
-        "included), on the word's own place and on punctuation; and where the largest weight stands most often, key - query. --json and "
-        "--tsv have them by token and by word, over weights and over norms, with all offsets.",
+    .description = "Means over all words of the data (rows of <s> and </s> left out): entropy in nats and relative to "
+                   "the logarithm of the allowed "
+                   "keys; confidence, the largest weight on a word; distance in words; the mass on the first and last "
+                   "key (special tokens "
+                   "included), on the word's own place and on punctuation; and where the largest weight stands most "
+                   "often, key - query. --json and "
+                   "--tsv have them by token and by word, over weights and over norms, with all offsets.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

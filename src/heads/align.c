@@ -1,8 +1,8 @@
 /* Word alignment from cross-attention: every target word is linked to the source word that it attends to most.
  *
- * Sources: Och and Ney 2003 (the error rate); Kobayashi et al. 2020, section 5 (norms align better than weights, and the row where a
- * word is fed better than the one where it is predicted, in their models; which it is here is measured). The mean of a layer is over
- * its heads' weights, or the norms of what arrives from them. */
+ * Sources: Och and Ney 2003 (the error rate); Kobayashi et al. 2020, section 5 (norms align better than weights, and
+ * the row where a word is fed better than the one where it is predicted, in their models; which it is here is
+ * measured). The mean of a layer is over its heads' weights, or the norms of what arrives from them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static int64_t *starts_of(const hw_study_set *set, hw_arena *arena)
 static hw_linkings *linkings_new(const hw_study_set *set, int most, hw_arena *arena)
 {
     hw_linkings *l = hw_arena_alloc(arena, sizeof *l);
-    *l = (hw_linkings){.set = set, .start = starts_of(set, arena), .items = hw_arena_calloc(arena, (size_t)most, sizeof *l->items)};
+    *l = (hw_linkings){
+        .set = set, .start = starts_of(set, arena), .items = hw_arena_calloc(arena, (size_t)most, sizeof *l->items)};
     return l;
 }
 
@@ -33,7 +34,8 @@ static hw_linking *add_linking(hw_linkings *l, const char *name, hw_arena *arena
 
 /* ---- heads ------------------------------------------------------------------------------------------------------- */
 
-/* The order of the linkings: heads of the first cross-attention, its mean, those of the next ..., the mean of all; of each [WAYS]. */
+/* The order of the linkings: heads of the first cross-attention, its mean, those of the next ..., the mean of all; of
+ * each [WAYS]. */
 enum { WAYS = 4 }; /* fed by weights, fed by norms, predicted by weights, predicted by norms */
 static const int steps[] = {HW_PLACE_CROSS_FED, HW_PLACE_CROSS_PREDICTED};
 
@@ -71,7 +73,8 @@ static void link_ways(pair_sums *p, const hw_real *by_weights, const hw_real *by
     const hw_linkings *out = p->l->out;
     for (int step = 0; step < 2; step++)
         for (int norm = 0; norm < 2; norm++)
-            link_block(p, step, norm ? by_norms : by_weights, norm ? norms : NULL, out->items[p->at++].sources + out->start[p->pair]);
+            link_block(p, step, norm ? by_norms : by_weights, norm ? norms : NULL,
+                       out->items[p->at++].sources + out->start[p->pair]);
 }
 
 static void add_block(pair_sums *p, const hw_real *block, const hw_real *norms)
@@ -82,7 +85,8 @@ static void add_block(pair_sums *p, const hw_real *block, const hw_real *norms)
     }
 }
 
-static void link_layer(pair_sums *p, const hw_recorded *r, int attention, int64_t b, const hw_real *block, hw_arena *arena)
+static void link_layer(pair_sums *p, const hw_recorded *r, int attention, int64_t b, const hw_real *block,
+                       hw_arena *arena)
 {
     int64_t heads = hw_transformer_attention(p->l->network, attention)->heads, size = p->rows * p->cols;
     hw_real *norms = hw_arena_alloc(arena, (size_t)(heads * p->cols) * sizeof *norms);
@@ -106,10 +110,12 @@ static void visit(int i, const hw_visit *v, void *argument)
     int64_t *offset = hw_arena_calloc(arena, (size_t)m->attentions, sizeof *offset);
     for (int64_t b = 0; b < v->batch->sentences; b++) {
         hw_arena_mark mark = hw_arena_begin(arena);
-        pair_sums p = {.l = l, .pair = v->batch->lines[b], .rows = v->batch->target.length[b], .cols = v->batch->source.length[b]};
+        pair_sums p = {
+            .l = l, .pair = v->batch->lines[b], .rows = v->batch->target.length[b], .cols = v->batch->source.length[b]};
         const hw_study_pair *pair = &l->out->set->pairs[p.pair];
         for (int s = 0; s < 2; s++) {
-            p.words[s] = hw_word_attention_new(hw_place_at(steps[s]), &pair->words[HW_TARGET], &pair->words[HW_SOURCE], arena);
+            p.words[s] =
+                hw_word_attention_new(hw_place_at(steps[s]), &pair->words[HW_TARGET], &pair->words[HW_SOURCE], arena);
             p.layer[s] = hw_arena_alloc(arena, (size_t)(p.rows * p.cols) * sizeof *p.layer[s]);
             p.all[s] = hw_arena_calloc(arena, (size_t)(p.rows * p.cols), sizeof *p.all[s]);
         }
@@ -141,7 +147,8 @@ static void name_all(hw_linkings *l, const hw_transformer *m, hw_arena *arena)
         if (heads[h].kind != HW_CROSS) continue;
         name_ways(l, heads[h].name, true, arena);
         if (h + 1 == count || heads[h + 1].attention != heads[h].attention)
-            name_ways(l, hw_arena_string(arena, "%s.mean", hw_transformer_attention(m, heads[h].attention)->name), false, arena);
+            name_ways(l, hw_arena_string(arena, "%s.mean", hw_transformer_attention(m, heads[h].attention)->name),
+                      false, arena);
     }
     name_ways(l, "cross.mean", false, arena);
 }
@@ -168,14 +175,17 @@ typedef struct word_reader {
     hw_corpus *corpus;
 } word_reader;
 
-static bool read_words(word_reader *r, const hw_bundle *bundle, const char *directory, const char *prefix, hw_arena *arena, hw_error *err)
+static bool read_words(word_reader *r, const hw_bundle *bundle, const char *directory, const char *prefix,
+                       hw_arena *arena, hw_error *err)
 {
     const char *suffixes[2] = {bundle->config->data.source, bundle->config->data.target};
     char path[HW_PATH];
     if (!(r->tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){.name = "word"}, err))) return false;
     for (int s = 0; s < 2; s++) {
         hw_counts *counts = hw_counts_new(arena);
-        if (!hw_corpus_path(path, directory, prefix, suffixes[s], err) || !hw_counts_add_file(counts, r->tokenizer, path, err)) return false;
+        if (!hw_corpus_path(path, directory, prefix, suffixes[s], err) ||
+            !hw_counts_add_file(counts, r->tokenizer, path, err))
+            return false;
         const hw_vocabulary *v = hw_vocabulary_build(arena, counts, &(hw_vocabulary_options){0});
         r->sides[s] = (hw_side){suffixes[s], r->tokenizer, v};
     }
@@ -186,7 +196,8 @@ static bool read_words(word_reader *r, const hw_bundle *bundle, const char *dire
 static hw_ids word_ids(const word_reader *r, int side, const hw_sentence *s, hw_arena *arena)
 {
     int32_t *ids = hw_arena_alloc(arena, (size_t)s->count * sizeof *ids + 1);
-    for (int32_t w = 0; w < s->count; w++) ids[w] = hw_vocabulary_find(r->sides[side].vocabulary, s->words[w].text, s->words[w].bytes);
+    for (int32_t w = 0; w < s->count; w++)
+        ids[w] = hw_vocabulary_find(r->sides[side].vocabulary, s->words[w].text, s->words[w].bytes);
     return (hw_ids){ids, s->count};
 }
 
@@ -197,8 +208,8 @@ static void link_by_model(hw_linkings *l, const word_reader *r, hw_arena *arena,
     for (int64_t i = 0; i < l->set->count; i++) {
         hw_arena_mark mark = hw_arena_begin(scratch);
         const hw_sentence *words = l->set->pairs[i].words;
-        hw_ibm1_align(m, word_ids(r, HW_SOURCE, &words[HW_SOURCE], scratch), word_ids(r, HW_TARGET, &words[HW_TARGET], scratch),
-                      x->sources + l->start[i]);
+        hw_ibm1_align(m, word_ids(r, HW_SOURCE, &words[HW_SOURCE], scratch),
+                      word_ids(r, HW_TARGET, &words[HW_TARGET], scratch), x->sources + l->start[i]);
         hw_arena_end(scratch, mark);
     }
     hw_ibm1_free(m);
@@ -219,8 +230,8 @@ static void link_diagonally(hw_linkings *l, hw_arena *arena)
     }
 }
 
-hw_linkings *hw_link_baselines(const hw_bundle *bundle, const char *directory, const char *prefix, const hw_study_set *set,
-                               hw_arena *arena, hw_error *err)
+hw_linkings *hw_link_baselines(const hw_bundle *bundle, const char *directory, const char *prefix,
+                               const hw_study_set *set, hw_arena *arena, hw_error *err)
 {
     hw_linkings *l = linkings_new(set, 2, arena);
     link_diagonally(l, arena);
@@ -242,7 +253,8 @@ static int64_t links_of(const hw_linkings *l, int item, int64_t pair, hw_link *o
     int64_t count = 0;
     for (int64_t w = l->start[pair]; w < l->start[pair + 1]; w++) {
         int32_t source = l->items[item].sources[w];
-        if (source >= 0) out[count++] = (hw_link){.source = source, .target = (int32_t)(w - l->start[pair]), .sure = true};
+        if (source >= 0)
+            out[count++] = (hw_link){.source = source, .target = (int32_t)(w - l->start[pair]), .sure = true};
     }
     return count;
 }

@@ -1,5 +1,5 @@
-/* Alignment error rates of heads, means and baselines in JSON. The best head is picked on the selection set, so that its figure on the
- * test set is not the best of many. */
+/* Alignment error rates of heads, means and baselines in JSON. The best head is picked on the selection set, so that
+ * its figure on the test set is not the best of many. */
 #include <math.h>
 #include <string.h>
 
@@ -56,13 +56,14 @@ static json_t *best_json(const hw_linkings *selection, const hw_linkings *test, 
         least = aer;
     }
     const hw_linking *x = &test->items[best];
-    json_t *o = json_pack("{s:s, s:s, s:s, s:f}", "name", x->name, "step", x->step, "measure", x->norms ? "norms" : "weights",
-                          "selection_aer", least);
+    json_t *o = json_pack("{s:s, s:s, s:s, s:f}", "name", x->name, "step", x->step, "measure",
+                          x->norms ? "norms" : "weights", "selection_aer", least);
     add_figures(o, test, best, "", trials, seed);
     return o;
 }
 
-json_t *hw_align_json(const hw_linkings *selection, const hw_linkings *test, const hw_linkings *baselines, int trials, uint64_t seed)
+json_t *hw_align_json(const hw_linkings *selection, const hw_linkings *test, const hw_linkings *baselines, int trials,
+                      uint64_t seed)
 {
     json_t *heads = json_array(), *means = json_array(), *others = json_array();
     for (int i = 0; i < test->count; i += 2)

@@ -1,9 +1,10 @@
-/* Attention between words: the heads of a network, the places where a word's attention is read, and a head's block of weights over
- * tokens turned into rows and columns of words.
+/* Attention between words: the heads of a network, the places where a word's attention is read, and a head's block of
+ * weights over tokens turned into rows and columns of words.
  *
- * The decoder's row t was fed token t of <s> w1 .. wm and predicts the next. So word j is fed at row j + 1 and predicted at row j
- * (words from 0), and a head may do its work at either. The norms are those of Kobayashi et al. 2020, section 2: what arrives at a
- * query from key j is a_ij f(x_j) with f(x) = (x W_value + b_value) W_output, and its length tells more than a_ij alone. */
+ * The decoder's row t was fed token t of <s> w1 .. wm and predicts the next. So word j is fed at row j + 1 and
+ * predicted at row j (words from 0), and a head may do its work at either. The norms are those of Kobayashi et al.
+ * 2020, section 2: what arrives at a query from key j is a_ij f(x_j) with f(x) = (x W_value + b_value) W_output, and
+ * its length tells more than a_ij alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,11 @@ hw_head *hw_heads_of(const hw_transformer *m, hw_arena *arena, int *count)
 static const hw_place places[HW_PLACES] = {
     [HW_PLACE_ENCODER] = {HW_ENCODER_SELF, NULL, HW_SOURCE, HW_SOURCE, .row = 0, .first_key = 0, .causal = false},
     [HW_PLACE_DECODER_FED] = {HW_DECODER_SELF, "fed", HW_TARGET, HW_TARGET, .row = 1, .first_key = 1, .causal = true},
-    [HW_PLACE_DECODER_PREDICTED] = {HW_DECODER_SELF, "predicted", HW_TARGET, HW_TARGET, .row = 0, .first_key = 1, .causal = true},
+    [HW_PLACE_DECODER_PREDICTED] = {HW_DECODER_SELF, "predicted", HW_TARGET, HW_TARGET, .row = 0, .first_key = 1,
+                                    .causal = true},
     [HW_PLACE_CROSS_FED] = {HW_CROSS, "fed", HW_TARGET, HW_SOURCE, .row = 1, .first_key = 0, .causal = false},
-    [HW_PLACE_CROSS_PREDICTED] = {HW_CROSS, "predicted", HW_TARGET, HW_SOURCE, .row = 0, .first_key = 0, .causal = false},
+    [HW_PLACE_CROSS_PREDICTED] = {HW_CROSS, "predicted", HW_TARGET, HW_SOURCE, .row = 0, .first_key = 0,
+                                  .causal = false},
 };
 
 const hw_place *hw_place_at(int place) { return &places[place]; }
@@ -57,7 +60,8 @@ static int32_t visible_keys(const hw_place *place, const hw_sentence *query, int
     return place->first_key + q + sees_itself;
 }
 
-hw_word_attention hw_word_attention_new(const hw_place *place, const hw_sentence *query, const hw_sentence *key, hw_arena *arena)
+hw_word_attention hw_word_attention_new(const hw_place *place, const hw_sentence *query, const hw_sentence *key,
+                                        hw_arena *arena)
 {
     hw_word_attention a = {.place = place, .query = query, .key = key, .queries = query->count, .keys = key->count + 1};
     a.special = place->first_key ? 0 : key->count;
@@ -84,7 +88,8 @@ static void add_row(const hw_word_attention *a, const hw_real *row, const hw_rea
     out[a->special] += share * (norms ? (double)row[special] * (double)norms[special] : (double)row[special]);
 }
 
-static void join_query(hw_word_attention *a, int32_t q, const hw_real *block, int64_t cols, const hw_real *norms, double *sums)
+static void join_query(hw_word_attention *a, int32_t q, const hw_real *block, int64_t cols, const hw_real *norms,
+                       double *sums)
 {
     const hw_study_word *word = &a->query->words[q];
     memset(sums, 0, (size_t)a->keys * sizeof *sums);

@@ -1,7 +1,7 @@
 /* Results kept in a model directory, so that they are computed anew only where model or data changed.
  *
- * The fingerprint is a 64-bit FNV-1a over the bytes of all files that a result depends on; it stands in the result itself. Numbers are
- * written with 17 digits and come back as they were. */
+ * The fingerprint is a 64-bit FNV-1a over the bytes of all files that a result depends on; it stands in the result
+ * itself. Numbers are written with 17 digits and come back as they were. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ uint64_t hw_fingerprint_file(uint64_t hash, const char *path)
 
 uint64_t hw_fingerprint_model(uint64_t hash, const char *directory)
 {
-    static const char *const names[] = {"model.safetensors", "config.yaml", "shared.vocab", "source.vocab", "target.vocab"};
+    static const char *const names[] = {"model.safetensors", "config.yaml", "shared.vocab", "source.vocab",
+                                        "target.vocab"};
     char path[HW_PATH];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (hw_bundle_path(path, directory, names[i], NULL)) hash = hw_fingerprint_file(hash, path);
@@ -84,7 +85,8 @@ static bool keep_json(const char *path, const json_t *result, hw_error *err)
     return hw_atomic_commit(&file, err);
 }
 
-static bool keep_tsv(const char *path, const json_t *result, const char *list, const char *const *columns, hw_error *err)
+static bool keep_tsv(const char *path, const json_t *result, const char *list, const char *const *columns,
+                     hw_error *err)
 {
     hw_atomic file;
     if (!hw_atomic_begin(&file, path, err)) return false;
@@ -107,10 +109,14 @@ bool hw_study_keep(const char *model, const char *name, uint64_t fingerprint, js
 
 static void write_value(FILE *out, const json_t *value)
 {
-    if (json_is_string(value)) fputs(json_string_value(value), out);
-    else if (json_is_integer(value)) fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_real(value)) fprintf(out, "%.17g", json_real_value(value));
-    else if (json_is_boolean(value)) fputs(json_is_true(value) ? "true" : "false", out);
+    if (json_is_string(value))
+        fputs(json_string_value(value), out);
+    else if (json_is_integer(value))
+        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        fprintf(out, "%.17g", json_real_value(value));
+    else if (json_is_boolean(value))
+        fputs(json_is_true(value) ? "true" : "false", out);
     for (size_t i = 0; i < json_array_size(value); i++) {
         if (i) fputc(' ', out);
         write_value(out, json_array_get(value, i));

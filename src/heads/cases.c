@@ -1,6 +1,6 @@
-/* The cases of a pair: for every test of a place, which queries count and which keys they should attend to. They come from words and
- * gold alone and are the same for every head. Left out: queries without a target in the sentence, targets that a causal mask
- * hides, and queries that have only one key to choose. */
+/* The cases of a pair: for every test of a place, which queries count and which keys they should attend to. They come
+ * from words and gold alone and are the same for every head. Left out: queries without a target in the sentence,
+ * targets that a causal mask hides, and queries that have only one key to choose. */
 #include <string.h>
 
 #include "role.h"
@@ -55,7 +55,11 @@ static hw_role_view view_of(const hw_evidence *e, const hw_role_test *test, int6
     const hw_study_pair *p = &e->set->pairs[pair];
     const hw_sentence *sides = test->pieces ? p->tokens : p->words;
     hw_word_attention shape = hw_word_attention_new(place, &sides[place->query_side], &sides[place->key_side], arena);
-    hw_role_view v = {.test = test, .query = shape.query, .key = shape.key, .keys = shape.keys, .special = shape.special,
+    hw_role_view v = {.test = test,
+                      .query = shape.query,
+                      .key = shape.key,
+                      .keys = shape.keys,
+                      .special = shape.special,
                       .visible = shape.visible};
     const hw_conllu *tree = e->set->trees[place->query_side];
     if (test->role->gold == HW_GOLD_TREE) v.tree = tree->words + tree->start[p->line];

@@ -1,5 +1,5 @@
-/* A network run over a set with its target fed, and what its heads do there added to evidence. Batches are visited by several threads;
- * each writes what belongs to its own pairs. */
+/* A network run over a set with its target fed, and what its heads do there added to evidence. Batches are visited by
+ * several threads; each writes what belongs to its own pairs. */
 #include "role.h"
 
 typedef struct collection {
@@ -9,8 +9,8 @@ typedef struct collection {
     const int *first_head;       /* [attentions] the place of each one's head 0 among the heads of its kind */
 } collection;
 
-static void collect_place(const collection *c, const hw_visit *v, int attention, int place, int64_t b, const hw_real *block,
-                          const hw_real *norms)
+static void collect_place(const collection *c, const hw_visit *v, int attention, int place, int64_t b,
+                          const hw_real *block, const hw_real *norms)
 {
     hw_arena *arena = hw_tape_arena(v->tape);
     hw_arena_mark mark = hw_arena_begin(arena);
@@ -49,7 +49,8 @@ static void collect_batch(int i, const hw_visit *v, void *argument)
                 hw_value_norms_of(c->norms, a, r, b, norms);
             }
             for (int p = 0; p < HW_PLACES; p++)
-                if (hw_place_at(p)->kind == hw_attention_kind_of(c->network, a)) collect_place(c, v, a, p, b, block, norms);
+                if (hw_place_at(p)->kind == hw_attention_kind_of(c->network, a))
+                    collect_place(c, v, a, p, b, block, norms);
             hw_arena_end(arena, mark);
             block += heads * r->queries.length[b] * r->keys.length[b];
         }
@@ -66,7 +67,8 @@ void hw_evidence_collect(hw_evidence *e, hw_runner *runner, const hw_transformer
         of_kind[kind] += (int)hw_transformer_attention(network, a)->heads;
     }
     hw_value_norms *values = norms ? hw_value_norms_new(network) : NULL;
-    hw_study_visit(e->set, runner, &(hw_visit_options){.weights = true}, collect_batch, &(collection){e, network, values, first});
+    hw_study_visit(e->set, runner, &(hw_visit_options){.weights = true}, collect_batch,
+                   &(collection){e, network, values, first});
     hw_value_norms_free(values);
     hw_arena_free(arena);
 }

@@ -1,8 +1,8 @@
 /* What heads achieve, a sentence and test.
  *
- * A query that attends most to one of its targets achieves the target's credit; where several keys share the largest weight each
- * counts for its part, so that a uniform head gets what chance gives. Sentences are kept apart, because intervals and tests are over
- * sentences; nothing is added up here, so no figure depends on threads. */
+ * A query that attends most to one of its targets achieves the target's credit; where several keys share the largest
+ * weight each counts for its part, so that a uniform head gets what chance gives. Sentences are kept apart, because
+ * intervals and tests are over sentences; nothing is added up here, so no figure depends on threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,8 @@ static void count_cases(hw_evidence *e, double (*by_offset)[2 * FARTHEST + 1])
                     e->size[t][i] += c->worth;
                     for (int32_t j = c->first; j < c->first + c->count; j++) {
                         int32_t offset = cases->of[t].targets[j].column - first - c->query;
-                        if (abs(offset) <= FARTHEST) by_offset[t][FARTHEST + offset] += (double)cases->of[t].targets[j].credit;
+                        if (abs(offset) <= FARTHEST)
+                            by_offset[t][FARTHEST + offset] += (double)cases->of[t].targets[j].credit;
                     }
                 }
         }
@@ -74,8 +75,9 @@ static void guess(hw_evidence *e, int t, int64_t pair, const hw_cases *cases)
     hw_role_baseline baseline = e->tests[t].role->baseline;
     for (int32_t k = 0; k < cases->count; k++) {
         const hw_role_case *c = &cases->items[k];
-        int32_t key = baseline == HW_BASELINE_OFFSET ? c->query + e->offset[t]
-                                                     : hw_diagonal(c->query, words[place->query_side].count, words[place->key_side].count);
+        int32_t key = baseline == HW_BASELINE_OFFSET
+                          ? c->query + e->offset[t]
+                          : hw_diagonal(c->query, words[place->query_side].count, words[place->key_side].count);
         e->guess[t][pair] += hw_case_credit(cases, c, place->first_key + key);
     }
 }
@@ -93,8 +95,8 @@ static void make_guesses(hw_evidence *e)
     hw_arena_free(scratch);
 }
 
-hw_evidence *hw_evidence_new(const hw_role_test *tests, int count, const hw_study_set *set, const int heads[HW_ATTENTION_KINDS],
-                             const int32_t *offsets, hw_arena *arena)
+hw_evidence *hw_evidence_new(const hw_role_test *tests, int count, const hw_study_set *set,
+                             const int heads[HW_ATTENTION_KINDS], const int32_t *offsets, hw_arena *arena)
 {
     hw_evidence *e = hw_arena_alloc(arena, sizeof *e);
     *e = (hw_evidence){.tests = tests, .count = count, .set = set};
@@ -104,7 +106,8 @@ hw_evidence *hw_evidence_new(const hw_role_test *tests, int count, const hw_stud
     double(*by_offset)[2 * FARTHEST + 1] = hw_arena_calloc(scratch, (size_t)count + 1, sizeof *by_offset);
     count_cases(e, by_offset);
     for (int t = 0; t < count; t++)
-        if (tests[t].role->baseline == HW_BASELINE_OFFSET) e->offset[t] = offsets ? offsets[t] : best_offset(by_offset[t]);
+        if (tests[t].role->baseline == HW_BASELINE_OFFSET)
+            e->offset[t] = offsets ? offsets[t] : best_offset(by_offset[t]);
     hw_arena_free(scratch);
     make_guesses(e);
     return e;
@@ -161,12 +164,14 @@ static double mass_on_targets(const hw_cases *cases, const hw_word_attention *a)
     double mass = 0;
     for (int32_t i = 0; i < cases->count; i++)
         for (int32_t j = 0; j < cases->items[i].count; j++)
-            mass += (double)a->weights[cases->items[i].query * a->stride + cases->targets[cases->items[i].first + j].column];
+            mass +=
+                (double)
+                    a->weights[cases->items[i].query * a->stride + cases->targets[cases->items[i].first + j].column];
     return mass;
 }
 
-void hw_evidence_add(hw_evidence *e, hw_role_cases *cases, int head, const hw_word_attention *words, const hw_word_attention *tokens,
-                     const hw_word_attention *norms)
+void hw_evidence_add(hw_evidence *e, hw_role_cases *cases, int head, const hw_word_attention *words,
+                     const hw_word_attention *tokens, const hw_word_attention *norms)
 {
     find_best(words, false, cases->best[HW_ROLE_BY_WORDS], cases->ties[HW_ROLE_BY_WORDS]);
     find_best(words, true, cases->best[HW_ROLE_WORDS_ONLY], cases->ties[HW_ROLE_WORDS_ONLY]);
@@ -177,8 +182,9 @@ void hw_evidence_add(hw_evidence *e, hw_role_cases *cases, int head, const hw_wo
         const hw_cases *of = &cases->of[t];
         if (test->place != cases->place || !of->count) continue;
         int way = test->pieces ? HW_ROLE_BY_TOKENS : test->role->words_only ? HW_ROLE_WORDS_ONLY : HW_ROLE_BY_WORDS;
-        e->got[t][at] = (float)(test->role->targets ? pointed(of, test->pieces ? tokens : words, cases->best[way], cases->ties[way])
-                                                    : spread(of, words));
+        e->got[t][at] =
+            (float)(test->role->targets ? pointed(of, test->pieces ? tokens : words, cases->best[way], cases->ties[way])
+                                        : spread(of, words));
         if (!e->mass[t]) continue;
         e->mass[t][2 * at] = (float)mass_on_targets(of, words);
         if (norms) e->mass[t][2 * at + 1] = (float)mass_on_targets(of, norms);

@@ -1,9 +1,9 @@
-/* IBM model 1 (Brown et al. 1993, "The mathematics of statistical machine translation", section 4.2): the baseline of alignment that
- * knows words but neither order nor sentences.
+/* IBM model 1 (Brown et al. 1993, "The mathematics of statistical machine translation", section 4.2): the baseline of
+ * alignment that knows words but neither order nor sentences.
  *
- *   E: c(f | e) += t(f | e) / sum_e' t(f | e')    for every pair of words of a pair of sentences, e' its source words and the empty one
- *   M: t(f | e)  = c(f | e) / sum_f' c(f' | e)
- * begun with a uniform t. Pairs of words that stand together are kept in a hash table, so memory grows with them only. */
+ *   E: c(f | e) += t(f | e) / sum_e' t(f | e')    for every pair of words of a pair of sentences, e' its source words
+ * and the empty one M: t(f | e)  = c(f | e) / sum_f' c(f' | e) begun with a uniform t. Pairs of words that stand
+ * together are kept in a hash table, so memory grows with them only. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,8 @@ static uint64_t place_of(const hw_ibm1 *m, int32_t source, int32_t target)
 {
     uint64_t hash = ((uint64_t)(uint32_t)source << 32 | (uint32_t)target) * 0x9e3779b97f4a7c15u;
     uint64_t at = (hash ^ hash >> 29) & m->mask;
-    while (m->table[at].source >= 0 && (m->table[at].source != source || m->table[at].target != target)) at = (at + 1) & m->mask;
+    while (m->table[at].source >= 0 && (m->table[at].source != source || m->table[at].target != target))
+        at = (at + 1) & m->mask;
     return at;
 }
 

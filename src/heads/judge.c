@@ -1,11 +1,12 @@
 /* From evidence to scores, intervals, p and labels.
  *
- * A head has a role if on the selection set it reaches the role's threshold and exceeds its baseline by the role's margin, does so on
- * the test set too and exceeds there, by the same margin, the best untrained head, and its advantage over the better of the two is
- * significant. (The margin is asked of both because a test over sentences knows nothing of the luck of initial values: of 480 heads of
- * untrained networks 18 got a label without it, 9 with it.) The test is paired and clustered: one sum of differences a sentence, whose sign is flipped (Fisher); many sentences
- * make that normal with variance sum d^2. Holm (1979) corrects over all tests of the model. Intervals are bootstrap percentiles over
- * sentences (Efron and Tibshirani 1993): they speak of this one model, not of others trained alike. */
+ * A head has a role if on the selection set it reaches the role's threshold and exceeds its baseline by the role's
+ * margin, does so on the test set too and exceeds there, by the same margin, the best untrained head, and its advantage
+ * over the better of the two is significant. (The margin is asked of both because a test over sentences knows nothing
+ * of the luck of initial values: of 480 heads of untrained networks 18 got a label without it, 9 with it.) The test is
+ * paired and clustered: one sum of differences a sentence, whose sign is flipped (Fisher); many sentences make that
+ * normal with variance sum d^2. Holm (1979) corrects over all tests of the model. Intervals are bootstrap percentiles
+ * over sentences (Efron and Tibshirani 1993): they speak of this one model, not of others trained alike. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -129,7 +130,8 @@ static void interval(const question *q, const float *got, hw_role_result *r)
 static double against_best(const question *q, const float *got)
 {
     const hw_evidence *e = q->evidence;
-    bool untrained = q->control.got && (e->tests[q->test].role->baseline == HW_BASELINE_CONTROL || q->control.score > q->baseline);
+    bool untrained =
+        q->control.got && (e->tests[q->test].role->baseline == HW_BASELINE_CONTROL || q->control.score > q->baseline);
     const float *other = untrained ? q->control.got : e->guess[q->test];
     double *differences = malloc((size_t)e->set->count * sizeof *differences);
     HW_CHECK(differences, "no memory for %lld sentences", (long long)e->set->count);
@@ -195,8 +197,8 @@ static void work(int i, void *argument)
 
 static bool has_cases(const hw_evidence *e, int test) { return total(e->size[test], e->set->count) > 0; }
 
-static question *questions(const hw_evidence *selection, const hw_evidence *test, hw_evidence *const *controls, int control_count,
-                           const hw_roles_options *options, hw_arena *arena, int *count)
+static question *questions(const hw_evidence *selection, const hw_evidence *test, hw_evidence *const *controls,
+                           int control_count, const hw_roles_options *options, hw_arena *arena, int *count)
 {
     question *all = hw_arena_alloc(arena, ((size_t)test->count + 1) * sizeof *all);
     *count = 0;
@@ -206,9 +208,11 @@ static question *questions(const hw_evidence *selection, const hw_evidence *test
         *q = (question){.test = t, .selection = selection, .evidence = test, .options = options};
         q->control = best_control(controls, control_count, t);
         bool own = test->tests[t].role->baseline != HW_BASELINE_CONTROL;
-        q->baseline = own ? total(test->guess[t], test->set->count) / total(test->size[t], test->set->count) : q->control.score;
-        q->selection_baseline = own ? total(selection->guess[t], selection->set->count) / total(selection->size[t], selection->set->count)
-                                    : 0;
+        q->baseline =
+            own ? total(test->guess[t], test->set->count) / total(test->size[t], test->set->count) : q->control.score;
+        q->selection_baseline =
+            own ? total(selection->guess[t], selection->set->count) / total(selection->size[t], selection->set->count)
+                : 0;
     }
     return all;
 }
@@ -216,8 +220,8 @@ static question *questions(const hw_evidence *selection, const hw_evidence *test
 static void label(const question *q, hw_role_result *r)
 {
     const hw_role *role = r->test->role;
-    r->found = fits(role, r->selection, q->selection_baseline) && fits(role, r->score, fmax(r->baseline, q->control.score)) &&
-               r->p < significant;
+    r->found = fits(role, r->selection, q->selection_baseline) &&
+               fits(role, r->score, fmax(r->baseline, q->control.score)) && r->p < significant;
     if (r->found) r->tier = tier_of(r->score);
 }
 
@@ -234,7 +238,8 @@ static void correct(const job *jobs, int count, hw_arena *arena)
 }
 
 hw_roles *hw_roles_judge(const hw_head *heads, int count, const hw_evidence *selection, const hw_evidence *test,
-                         hw_evidence *const *controls, int control_count, const hw_roles_options *options, hw_arena *arena)
+                         hw_evidence *const *controls, int control_count, const hw_roles_options *options,
+                         hw_arena *arena)
 {
     int question_count, jobs_count = 0;
     const question *asked = questions(selection, test, controls, control_count, options, arena, &question_count);

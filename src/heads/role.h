@@ -17,7 +17,7 @@ typedef struct hw_role_view {
     const hw_conllu_word *tree; /* of the queries, which are the keys too; or NULL */
     const hw_link *links;       /* of the pair */
     int64_t link_count;
-    int32_t keys, special;      /* columns, as hw_word_attention has them */
+    int32_t keys, special; /* columns, as hw_word_attention has them */
     const int32_t *visible;
 } hw_role_view;
 
@@ -30,24 +30,25 @@ enum { HW_IN_ENCODER = 1 << HW_ENCODER_SELF, HW_IN_DECODER = 1 << HW_DECODER_SEL
 
 struct hw_role {
     const char *name, *counts, *source;
-    unsigned kinds;      /* the attentions where it is looked for */
-    bool both_steps;     /* it is about the query word, so the decoder's steps differ; else it is scored where words are fed */
-    bool pieces;         /* scored over the pieces of spelled words too */
+    unsigned kinds;  /* the attentions where it is looked for */
+    bool both_steps; /* it is about the query word, so the decoder's steps differ; else it is scored where words are fed
+                      */
+    bool pieces;     /* scored over the pieces of spelled words too */
     hw_role_gold gold;
     hw_role_baseline baseline;
-    double threshold;    /* the least score, */
-    double margin;       /* and by how much the baseline must be exceeded, for a head to have the role */
-    bool words_only;     /* <s> and </s> are no keys */
-    bool mass;           /* how much arrives from the targets is kept too */
-    /* The targets of a query -> how many; -1: it is no case. NULL: the score is the entropy of its attention, relative to the
-     * largest possible. */
+    double threshold; /* the least score, */
+    double margin;    /* and by how much the baseline must be exceeded, for a head to have the role */
+    bool words_only;  /* <s> and </s> are no keys */
+    bool mass;        /* how much arrives from the targets is kept too */
+    /* The targets of a query -> how many; -1: it is no case. NULL: the score is the entropy of its attention, relative
+     * to the largest possible. */
     int (*targets)(const hw_role_view *view, int32_t query, hw_role_target *out);
     /* What a query that hits all its targets is worth; NULL: 1. */
     float (*worth)(const hw_role_view *view, int32_t query);
-    int32_t offset;      /* positional roles */
-    const char *relation;/* of dependencies */
-    bool inverse;        /* from the dependent to its head */
-    bool bracket;        /* marks: brackets, or else quotation marks */
+    int32_t offset;       /* positional roles */
+    const char *relation; /* of dependencies */
+    bool inverse;         /* from the dependent to its head */
+    bool bracket;         /* marks: brackets, or else quotation marks */
 };
 
 /* The queries of one test in one pair. */

@@ -1,10 +1,10 @@
 /* The table of head roles: what each is called, which words it is about and where they should look.
  *
- * To add one, write a row, and a function for its targets if none here fits. Sources: Voita et al. 2019, "Analyzing multi-head
- * self-attention: specialized heads do the heavy lifting, the rest can be pruned", section 5 (positional, syntactic, rare words);
- * Clark et al. 2019, "What does BERT look at?", sections 3 and 4.2 (delimiters, broad heads); Kobayashi et al. 2020 (what is parked on
- * delimiters has small norms). Thresholds: Voita et al. ask for 90 % (positional) and 10 points over the best fixed offset
- * (syntactic); weaker tiers are named as such. */
+ * To add one, write a row, and a function for its targets if none here fits. Sources: Voita et al. 2019, "Analyzing
+ * multi-head self-attention: specialized heads do the heavy lifting, the rest can be pruned", section 5 (positional,
+ * syntactic, rare words); Clark et al. 2019, "What does BERT look at?", sections 3 and 4.2 (delimiters, broad heads);
+ * Kobayashi et al. 2020 (what is parked on delimiters has small norms). Thresholds: Voita et al. ask for 90 %
+ * (positional) and 10 points over the best fixed offset (syntactic); weaker tiers are named as such. */
 #include <string.h>
 #include <utf8proc.h>
 
@@ -60,10 +60,13 @@ static int related(const hw_role_view *v, int32_t q, hw_role_target *out)
 {
     const hw_role *role = v->test->role;
     if (role->inverse)
-        return v->tree[q].head >= 0 && is_relation(v->tree[q].relation, role->relation) ? one(out, first_key(v) + v->tree[q].head) : -1;
+        return v->tree[q].head >= 0 && is_relation(v->tree[q].relation, role->relation)
+                   ? one(out, first_key(v) + v->tree[q].head)
+                   : -1;
     int count = 0;
     for (int32_t i = 0; i < v->key->count; i++)
-        if (v->tree[i].head == q && is_relation(v->tree[i].relation, role->relation)) count += one(out + count, first_key(v) + i);
+        if (v->tree[i].head == q && is_relation(v->tree[i].relation, role->relation))
+            count += one(out + count, first_key(v) + i);
     return count ? count : -1;
 }
 
@@ -131,18 +134,26 @@ static float link_worth(const hw_role_view *v, int32_t q)
 #define SELF (HW_IN_ENCODER | HW_IN_DECODER)
 #define EVERYWHERE (SELF | HW_IN_CROSS)
 
-#define POSITIONAL(label, where, what, by)                                                                                     \
-    {.name = label, .counts = what, .source = VOITA, .kinds = where, .both_steps = true, .pieces = true, .threshold = 0.5,      \
-     .margin = 0.1, .targets = at_offset, .offset = by}
-#define MARK(label, what, is)                                                                                                  \
-    {.name = label, .counts = what, .source = "ours", .kinds = SELF, .both_steps = true, .gold = HW_GOLD_TREE,                 \
-     .baseline = HW_BASELINE_OFFSET, .margin = 0.1, .targets = opening_mark, .bracket = is}
-#define RELATION(label, of, what, back)                                                                                        \
-    {.name = label, .counts = what, .source = VOITA, .kinds = SELF, .both_steps = true, .gold = HW_GOLD_TREE,                  \
-     .baseline = HW_BASELINE_OFFSET, .margin = 0.1, .targets = related, .relation = of, .inverse = back}
-#define ANYWHERE(label, where, what, by, aims, keeps_mass)                                                                     \
-    {.name = label, .counts = what, .source = by, .kinds = where, .threshold = 0.5, .margin = 0.1, .targets = aims,          \
-     .mass = keeps_mass}
+#define POSITIONAL(label, where, what, by)                                                                             \
+    {                                                                                                                  \
+        .name = label, .counts = what, .source = VOITA, .kinds = where, .both_steps = true, .pieces = true,            \
+        .threshold = 0.5, .margin = 0.1, .targets = at_offset, .offset = by                                            \
+    }
+#define MARK(label, what, is)                                                                                          \
+    {                                                                                                                  \
+        .name = label, .counts = what, .source = "ours", .kinds = SELF, .both_steps = true, .gold = HW_GOLD_TREE,      \
+        .baseline = HW_BASELINE_OFFSET, .margin = 0.1, .targets = opening_mark, .bracket = is                          \
+    }
+#define RELATION(label, of, what, back)                                                                                \
+    {                                                                                                                  \
+        .name = label, .counts = what, .source = VOITA, .kinds = SELF, .both_steps = true, .gold = HW_GOLD_TREE,       \
+        .baseline = HW_BASELINE_OFFSET, .margin = 0.1, .targets = related, .relation = of, .inverse = back             \
+    }
+#define ANYWHERE(label, where, what, by, aims, keeps_mass)                                                             \
+    {                                                                                                                  \
+        .name = label, .counts = what, .source = by, .kinds = where, .threshold = 0.5, .margin = 0.1, .targets = aims, \
+        .mass = keeps_mass                                                                                             \
+    }
 
 static const hw_role table[] = {
     POSITIONAL("previous", SELF, "a word to the one before it", -1),
@@ -162,11 +173,23 @@ static const hw_role table[] = {
     ANYWHERE("first", EVERYWHERE, "any word to the first token, in the decoder <s>", CLARK, first_of_all, true),
     ANYWHERE("last", HW_IN_ENCODER | HW_IN_CROSS, "any word to the last token, </s>", CLARK, last_of_all, true),
     ANYWHERE("punct", EVERYWHERE, "any word to a punctuation mark", CLARK, punctuation, true),
-    {.name = "broad", .counts = "entropy, relative to the logarithm of the allowed keys", .source = CLARK, .kinds = EVERYWHERE,
-     .threshold = 0.9, .margin = 0.02},
-    {.name = "aligned", .counts = "a target word to the source words that gold links it to; 1 - AER", .source = "Och and Ney 2003",
-     .kinds = HW_IN_CROSS, .both_steps = true, .gold = HW_GOLD_LINKS, .baseline = HW_BASELINE_DIAGONAL, .margin = 0.1,
-     .words_only = true, .targets = linked, .worth = link_worth},
+    {.name = "broad",
+     .counts = "entropy, relative to the logarithm of the allowed keys",
+     .source = CLARK,
+     .kinds = EVERYWHERE,
+     .threshold = 0.9,
+     .margin = 0.02},
+    {.name = "aligned",
+     .counts = "a target word to the source words that gold links it to; 1 - AER",
+     .source = "Och and Ney 2003",
+     .kinds = HW_IN_CROSS,
+     .both_steps = true,
+     .gold = HW_GOLD_LINKS,
+     .baseline = HW_BASELINE_DIAGONAL,
+     .margin = 0.1,
+     .words_only = true,
+     .targets = linked,
+     .worth = link_worth},
 };
 enum { ROLES = sizeof table / sizeof *table };
 
@@ -176,12 +199,14 @@ const char *hw_role_name(const hw_role *role) { return role->name; }
 json_t *hw_role_table_json(void)
 {
     static const char *const baselines[] = {[HW_BASELINE_CONTROL] = "the best untrained head",
-                                            [HW_BASELINE_OFFSET] = "the best fixed offset", [HW_BASELINE_DIAGONAL] = "the diagonal"};
+                                            [HW_BASELINE_OFFSET] = "the best fixed offset",
+                                            [HW_BASELINE_DIAGONAL] = "the diagonal"};
     json_t *list = json_array();
     for (int i = 0; i < ROLES; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:s, s:s}", "name", table[i].name, "counts", table[i].counts,
-                                              "threshold", table[i].threshold, "margin", table[i].margin, "baseline",
-                                              baselines[table[i].baseline], "source", table[i].source));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:f, s:f, s:s, s:s}", "name", table[i].name, "counts",
+                                        table[i].counts, "threshold", table[i].threshold, "margin", table[i].margin,
+                                        "baseline", baselines[table[i].baseline], "source", table[i].source));
     return list;
 }
 
@@ -189,7 +214,8 @@ json_t *hw_role_table_json(void)
 
 static bool has_gold(const hw_role *role, const hw_place *place, const hw_study_set *set)
 {
-    return role->gold == HW_GOLD_NONE || (role->gold == HW_GOLD_LINKS ? set->links != NULL : set->trees[place->query_side] != NULL);
+    return role->gold == HW_GOLD_NONE ||
+           (role->gold == HW_GOLD_LINKS ? set->links != NULL : set->trees[place->query_side] != NULL);
 }
 
 int hw_role_tests(const hw_study_set *selection, const hw_study_set *test, hw_arena *arena, hw_role_test **out)

@@ -1,5 +1,5 @@
-/* The study of roles: the network over the selection set and the test set, three untrained copies of it over the test set, and the
- * judgement; and its results in JSON. */
+/* The study of roles: the network over the selection set and the test set, three untrained copies of it over the test
+ * set, and the judgement; and its results in JSON. */
 #include <math.h>
 #include <string.h>
 
@@ -19,11 +19,16 @@ typedef struct study {
 
 static void report(study *s, const char *detail)
 {
-    hw_progress p = {.what = "roles", .done = s->done++, .total = HW_ROLE_CONTROLS + 3, .seconds = hw_seconds() - s->begun, .detail = detail};
+    hw_progress p = {.what = "roles",
+                     .done = s->done++,
+                     .total = HW_ROLE_CONTROLS + 3,
+                     .seconds = hw_seconds() - s->begun,
+                     .detail = detail};
     if (s->progress) s->progress(&p, s->context);
 }
 
-static hw_evidence *evidence_of(study *s, const hw_transformer *network, const hw_study_set *set, const int32_t *offsets, bool norms)
+static hw_evidence *evidence_of(study *s, const hw_transformer *network, const hw_study_set *set,
+                                const int32_t *offsets, bool norms)
 {
     hw_evidence *e = hw_evidence_new(s->tests, s->count, set, s->heads, offsets, s->arena);
     hw_runner *runner = hw_runner_new(network);
@@ -34,7 +39,8 @@ static hw_evidence *evidence_of(study *s, const hw_transformer *network, const h
 
 static hw_evidence *control_evidence(study *s, const hw_study_set *set, const int32_t *offsets, int copy, hw_error *err)
 {
-    hw_bundle *untrained = hw_bundle_untrained(s->bundle, (uint64_t)s->bundle->config->training.seed + 1 + (uint64_t)copy, err);
+    hw_bundle *untrained =
+        hw_bundle_untrained(s->bundle, (uint64_t)s->bundle->config->training.seed + 1 + (uint64_t)copy, err);
     if (!untrained) return NULL;
     hw_evidence *e = evidence_of(s, untrained->network, set, offsets, false);
     hw_bundle_free(untrained);
@@ -51,7 +57,8 @@ hw_bundle *hw_bundle_untrained(const hw_bundle *bundle, uint64_t seed, hw_error 
 }
 
 hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection, const hw_study_set *test,
-                         const hw_roles_options *options, hw_progress_function progress, void *context, hw_arena *arena, hw_error *err)
+                         const hw_roles_options *options, hw_progress_function progress, void *context, hw_arena *arena,
+                         hw_error *err)
 {
     study s = {.bundle = bundle, .progress = progress, .context = context, .begun = hw_seconds(), .arena = arena};
     int count;
@@ -81,7 +88,8 @@ static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(
 static json_t *lines_json(const int64_t pairs[HW_ROLE_EXAMPLES], const hw_study_set *set)
 {
     json_t *list = json_array();
-    for (int i = 0; i < HW_ROLE_EXAMPLES && pairs[i] >= 0; i++) json_array_append_new(list, json_integer(set->pairs[pairs[i]].line + 1));
+    for (int i = 0; i < HW_ROLE_EXAMPLES && pairs[i] >= 0; i++)
+        json_array_append_new(list, json_integer(set->pairs[pairs[i]].line + 1));
     return list;
 }
 
@@ -117,9 +125,10 @@ json_t *hw_roles_json(const hw_roles *roles, const hw_study_set *test)
     json_t *heads = json_array();
     for (int h = 0; h < roles->heads; h++) {
         json_t *results = json_array();
-        for (int i = 0; i < roles->head[h].count; i++) json_array_append_new(results, result_json(&roles->head[h].results[i], test));
+        for (int i = 0; i < roles->head[h].count; i++)
+            json_array_append_new(results, result_json(&roles->head[h].results[i], test));
         json_array_append_new(heads, json_pack("{s:s, s:o}", "name", roles->head[h].name, "roles", results));
     }
-    return json_pack("{s:I, s:I, s:i, s:o, s:o}", "sentences", (json_int_t)test->count, "lines", (json_int_t)test->lines, "tests",
-                     roles->tests, "table", hw_role_table_json(), "heads", heads);
+    return json_pack("{s:I, s:I, s:i, s:o, s:o}", "sentences", (json_int_t)test->count, "lines",
+                     (json_int_t)test->lines, "tests", roles->tests, "table", hw_role_table_json(), "heads", heads);
 }

@@ -1,9 +1,9 @@
 /* Statistics of heads: what a head's attention looks like, whatever it is for.
  *
- * Entropy and confidence after Voita et al. 2019 (confidence leaves </s> out, as keys and as queries); the same over norms of what
- * arrives in place of weights, after Kobayashi et al. 2020. A data set is read and run some pairs at a time. Each batch has sums of
- * its own, which are added up in the order of the batches, so that neither memory nor figures depend on how many there are or on
- * threads. */
+ * Entropy and confidence after Voita et al. 2019 (confidence leaves </s> out, as keys and as queries); the same over
+ * norms of what arrives in place of weights, after Kobayashi et al. 2020. A data set is read and run some pairs at a
+ * time. Each batch has sums of its own, which are added up in the order of the batches, so that neither memory nor
+ * figures depend on how many there are or on threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,10 @@ static void add_offsets(hw_stats_sums *s, const hw_word_attention *a, int32_t q,
     for (int32_t k = 0; k < a->visible[q]; k++) ties += row[k] == best;
     for (int32_t k = 0; k < a->visible[q]; k++) {
         if (row[k] != best) continue;
-        if (k == a->special) s->at_special += 1.0 / ties;
-        else s->offsets[bin_of(k - a->place->first_key - q)] += 1.0 / ties;
+        if (k == a->special)
+            s->at_special += 1.0 / ties;
+        else
+            s->offsets[bin_of(k - a->place->first_key - q)] += 1.0 / ties;
     }
 }
 
@@ -94,14 +96,15 @@ static int places_of(hw_attention_kind kind)
     return count;
 }
 
-static void add_pair(const survey *s, hw_stats_sums *table, int attention, const hw_visit *v, int64_t b, const hw_real *block,
-                     const hw_real *norms)
+static void add_pair(const survey *s, hw_stats_sums *table, int attention, const hw_visit *v, int64_t b,
+                     const hw_real *block, const hw_real *norms)
 {
     const hw_recorded *r = &v->attentions[attention];
     hw_arena *arena = hw_tape_arena(v->tape);
     hw_attention_kind kind = hw_attention_kind_of(s->network, attention);
     const hw_study_pair *pair = &s->set->pairs[v->batch->lines[b]];
-    int64_t cols = r->keys.length[b], size = r->queries.length[b] * cols, heads = hw_transformer_attention(s->network, attention)->heads;
+    int64_t cols = r->keys.length[b], size = r->queries.length[b] * cols,
+            heads = hw_transformer_attention(s->network, attention)->heads;
     int places = places_of(kind), at = 0;
     for (int p = 0; p < HW_PLACES; p++) {
         const hw_place *place = hw_place_at(p);
@@ -160,7 +163,8 @@ static hw_stats *empty(const hw_transformer *network, hw_arena *arena, int *firs
         if (!all[h].head) first[all[h].attention] = at;
         for (int p = 0; p < HW_PLACES; p++)
             for (int way = 0; way < WAYS && hw_place_at(p)->kind == all[h].kind; way++)
-                stats->items[at++] = (hw_head_stats){.head = all[h], .place = p, .by_words = way >= 2, .norms = way % 2};
+                stats->items[at++] =
+                    (hw_head_stats){.head = all[h], .place = p, .by_words = way >= 2, .norms = way % 2};
     }
     stats->count = at;
     return stats;
@@ -208,7 +212,10 @@ hw_stats *hw_stats_study(const hw_bundle *bundle, hw_study_stream *stream, hw_pr
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *share(double sum, double count) { return count > 0 && isfinite(sum) ? json_real(sum / count) : json_null(); }
+static json_t *share(double sum, double count)
+{
+    return count > 0 && isfinite(sum) ? json_real(sum / count) : json_null();
+}
 
 static json_t *row_json(const hw_head_stats *x)
 {

@@ -1,7 +1,8 @@
-/* The data of a study: pairs of sentences cut into words and tokens, with the gold that stands beside them, whole or as a stream.
+/* The data of a study: pairs of sentences cut into words and tokens, with the gold that stands beside them, whole or as
+ * a stream.
  *
- * Gold speaks of words, which are what blanks separate; attention is between tokens. So every token is given to a word: each word is
- * cut by itself, and what stands between (the blanks of `char`) goes to the word behind it. */
+ * Gold speaks of words, which are what blanks separate; attention is between tokens. So every token is given to a word:
+ * each word is cut by itself, and what stands between (the blanks of `char`) goes to the word behind it. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -64,7 +65,10 @@ static void split_words(const hw_side *side, const char *mark, const char *line,
         hw_tokenizer_encode(side->tokenizer, side->vocabulary, line + from, size, &one);
         int64_t end = find_run(all, at, &one) + one.count;
         if (end < at) end = at;
-        words[out->count++] = (hw_study_word){.text = line + from, .bytes = size, .first = (int32_t)at, .count = (int32_t)(end - at),
+        words[out->count++] = (hw_study_word){.text = line + from,
+                                              .bytes = size,
+                                              .first = (int32_t)at,
+                                              .count = (int32_t)(end - at),
                                               .rank = rarest(all->items + at, end - at),
                                               .punctuation = is_punctuation(line + from, size),
                                               .goes_on = ends_in(line + from, size, mark)};
@@ -75,7 +79,8 @@ static void split_words(const hw_side *side, const char *mark, const char *line,
 }
 
 /* Every token as a word of its own. */
-static void split_tokens(const hw_sentence *by_words, const hw_tokens *all, const char *mark, hw_arena *arena, hw_sentence *out)
+static void split_tokens(const hw_sentence *by_words, const hw_tokens *all, const char *mark, hw_arena *arena,
+                         hw_sentence *out)
 {
     hw_study_word *units = hw_arena_alloc(arena, ((size_t)all->count + 1) * sizeof *units);
     for (int32_t w = 0; w < by_words->count; w++) {
@@ -83,8 +88,12 @@ static void split_tokens(const hw_sentence *by_words, const hw_tokens *all, cons
         for (int32_t t = word->first; t < word->first + word->count; t++) {
             const hw_token *token = &all->items[t];
             bool inside = t + 1 < word->first + word->count;
-            units[t] = (hw_study_word){.text = token->text, .bytes = token->bytes, .first = t, .count = 1,
-                                       .rank = rank_of(token->id), .punctuation = is_punctuation(token->text, token->bytes),
+            units[t] = (hw_study_word){.text = token->text,
+                                       .bytes = token->bytes,
+                                       .first = t,
+                                       .count = 1,
+                                       .rank = rank_of(token->id),
+                                       .punctuation = is_punctuation(token->text, token->bytes),
                                        .goes_on = inside || ends_in(token->text, token->bytes, mark)};
         }
     }
@@ -92,8 +101,8 @@ static void split_tokens(const hw_sentence *by_words, const hw_tokens *all, cons
     out->words = units;
 }
 
-void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena, hw_sentence *words,
-                       hw_sentence *tokens)
+void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena,
+                       hw_sentence *words, hw_sentence *tokens)
 {
     hw_side reads = side == HW_SOURCE ? hw_bundle_source(bundle) : hw_bundle_target(bundle);
     hw_tokens all = hw_tokens_new(arena);
@@ -103,12 +112,14 @@ void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size
     if (!words->count) words->ids = tokens->ids = (hw_ids){0};
     bool alike = words->count == all.count;
     for (int32_t w = 0; alike && w < words->count; w++) alike = words->words[w].count == 1;
-    if (alike || !words->count) *tokens = *words;
-    else split_tokens(words, &all, bundle->config->text.joiner, arena, tokens);
+    if (alike || !words->count)
+        *tokens = *words;
+    else
+        split_tokens(words, &all, bundle->config->text.joiner, arena, tokens);
 }
 
-static void add_pair(const hw_bundle *bundle, const char *const line[2], const size_t bytes[2], int64_t number, hw_arena *arena,
-                     hw_study_pair *pairs, int64_t *count)
+static void add_pair(const hw_bundle *bundle, const char *const line[2], const size_t bytes[2], int64_t number,
+                     hw_arena *arena, hw_study_pair *pairs, int64_t *count)
 {
     hw_study_pair *p = &pairs[*count];
     for (int s = 0; s < 2; s++) hw_sentence_split(bundle, s, line[s], bytes[s], arena, &p->words[s], &p->tokens[s]);
@@ -123,7 +134,8 @@ static const char *suffix_of(const hw_bundle *bundle, int side)
     return side == HW_SOURCE ? bundle->config->data.source : bundle->config->data.target;
 }
 
-static bool load_tree(hw_arena *arena, const hw_bundle *bundle, hw_study_set *set, int side, const hw_lines *lines, hw_error *err)
+static bool load_tree(hw_arena *arena, const hw_bundle *bundle, hw_study_set *set, int side, const hw_lines *lines,
+                      hw_error *err)
 {
     char path[HW_PATH];
     const char *suffix = hw_arena_string(arena, "%s.conllu", suffix_of(bundle, side));
@@ -142,14 +154,15 @@ static bool load_links(hw_arena *arena, hw_study_set *set, hw_lines *const lines
     return links && hw_alignments_fit(links, lines[HW_SOURCE], lines[HW_TARGET], err);
 }
 
-bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *directory, const char *prefix, hw_study_set *set,
-                       hw_error *err)
+bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *directory, const char *prefix,
+                       hw_study_set *set, hw_error *err)
 {
     *set = (hw_study_set){.directory = directory, .prefix = prefix};
     hw_lines *lines[2];
     char path[HW_PATH];
     for (int s = 0; s < 2; s++)
-        if (!hw_corpus_path(path, directory, prefix, suffix_of(bundle, s), err) || !(lines[s] = hw_lines_load(arena, path, err)))
+        if (!hw_corpus_path(path, directory, prefix, suffix_of(bundle, s), err) ||
+            !(lines[s] = hw_lines_load(arena, path, err)))
             return false;
     if (!hw_lines_parallel(lines[HW_SOURCE], lines[HW_TARGET], err)) return false;
     set->lines = lines[HW_SOURCE]->count;
@@ -229,8 +242,8 @@ static int next_lines(hw_study_stream *s, hw_arena *arena, const char *text[2], 
         text[i] = hw_arena_copy(arena, line, bytes[i] + 1);
     }
     if (got[0] == got[1]) return got[0];
-    hw_fail(err, "%s ends after line %lld, but %s goes on; the two must have a line for each pair", s->path[got[0] ? 1 : 0],
-            (long long)s->lines, s->path[got[0] ? 0 : 1]);
+    hw_fail(err, "%s ends after line %lld, but %s goes on; the two must have a line for each pair",
+            s->path[got[0] ? 1 : 0], (long long)s->lines, s->path[got[0] ? 0 : 1]);
     return -1;
 }
 
