@@ -3,6 +3,8 @@
  * first-level cache. */
 #include "kernel.h"
 
+enum { BLOCK = 8 }; /* rows whose steps are taken together */
+
 static inline hw_real inverse_root(hw_real x)
 {
 #ifdef HW_REAL_DOUBLE
@@ -12,35 +14,47 @@ static inline hw_real inverse_root(hw_real x)
 #endif
 }
 
-/* The rest of layer norm once the row's sum is known. */
-HW_INLINE void row_norm(hw_real *y, hw_real *mean_out, hw_real *rstd_out, const hw_real *x, hw_v16 total,
-                        const hw_real *gamma, const hw_real *beta, int64_t cols, hw_real epsilon)
+/* Layer norm of `count` rows whose sums, lane by lane, are known. Each step is done for all rows before the next:
+ * alone, a row would wait for its own sums most of the time. */
+HW_INLINE void block_norm(hw_real *y, hw_real *mean_out, hw_real *rstd_out, const hw_real *x, const hw_v16 total[BLOCK],
+                          const hw_real *gamma, const hw_real *beta, int64_t count, int64_t cols, hw_real epsilon)
 {
-    const hw_real mean = hw_v16_sum(total) / (hw_real)cols;
-    const hw_v16 centre = hw_v16_set1(mean);
-    hw_v16 squares = hw_v16_zero();
-    HW_EACH_VECTOR(i, m, cols, {
-        hw_v16 d = hw_v16_sub(hw_get(x + i, m, mean), centre);
-        squares = hw_v16_fma(d, d, squares);
-    });
-    const hw_real rstd = inverse_root(hw_v16_sum(squares) / (hw_real)cols + epsilon);
-    const hw_v16 by = hw_v16_set1(rstd);
-    HW_EACH_VECTOR(i, m, cols, {
-        hw_v16 normal = hw_v16_mul(hw_v16_sub(hw_get(x + i, m, 0), centre), by);
-        hw_put(y + i, hw_v16_fma(normal, hw_get(gamma + i, m, 0), hw_get(beta + i, m, 0)), m);
-    });
-    if (mean_out) *mean_out = mean;
-    if (rstd_out) *rstd_out = rstd;
+    hw_real mean[BLOCK], rstd[BLOCK];
+    for (int64_t r = 0; r < count; r++) mean[r] = hw_v16_sum(total[r]) / (hw_real)cols;
+    for (int64_t r = 0; r < count; r++) {
+        const hw_real *row = x + r * cols;
+        const hw_v16 centre = hw_v16_set1(mean[r]);
+        hw_v16 squares = hw_v16_zero();
+        HW_EACH_VECTOR(i, m, cols, {
+            hw_v16 d = hw_v16_sub(hw_get(row + i, m, mean[r]), centre);
+            squares = hw_v16_fma(d, d, squares);
+        });
+        rstd[r] = inverse_root(hw_v16_sum(squares) / (hw_real)cols + epsilon);
+    }
+    for (int64_t r = 0; r < count; r++) {
+        const hw_real *row = x + r * cols;
+        const hw_v16 centre = hw_v16_set1(mean[r]), by = hw_v16_set1(rstd[r]);
+        HW_EACH_VECTOR(i, m, cols, {
+            hw_v16 normal = hw_v16_mul(hw_v16_sub(hw_get(row + i, m, 0), centre), by);
+            hw_put(y + r * cols + i, hw_v16_fma(normal, hw_get(gamma + i, m, 0), hw_get(beta + i, m, 0)), m);
+        });
+        if (mean_out) mean_out[r] = mean[r];
+        if (rstd_out) rstd_out[r] = rstd[r];
+    }
 }
 
 void HW_KERNEL(layer_norm)(hw_real *y, hw_real *mean, hw_real *rstd, const hw_real *x, const hw_real *gamma,
                            const hw_real *beta, int64_t rows, int64_t cols, hw_real epsilon)
 {
-    for (int64_t r = 0; r < rows; r++) {
-        hw_v16 total = hw_v16_zero();
-        HW_EACH_VECTOR(i, m, cols, { total = hw_v16_add(total, hw_get(x + r * cols + i, m, 0)); });
-        row_norm(y + r * cols, mean ? mean + r : NULL, rstd ? rstd + r : NULL, x + r * cols, total, gamma, beta, cols,
-                 epsilon);
+    for (int64_t start = 0; start < rows; start += BLOCK) {
+        const int64_t count = rows - start < BLOCK ? rows - start : BLOCK, at = start * cols;
+        hw_v16 total[BLOCK];
+        for (int64_t r = 0; r < count; r++) {
+            total[r] = hw_v16_zero();
+            HW_EACH_VECTOR(i, m, cols, { total[r] = hw_v16_add(total[r], hw_get(x + at + r * cols + i, m, 0)); });
+        }
+        block_norm(y + at, mean ? mean + start : NULL, rstd ? rstd + start : NULL, x + at, total, gamma, beta, count,
+                   cols, epsilon);
     }
 }
 
@@ -64,16 +78,19 @@ void HW_KERNEL(residual_layer_norm)(hw_real *y, hw_real *sum, hw_real *mean, hw_
 {
     hw_mask mask;
     hw_mask_begin(&mask, drop, first);
-    for (int64_t r = 0; r < rows; r++) {
-        hw_v16 total = hw_v16_zero();
-        for (int64_t c = 0; c < cols; c += HW_MASK_SPAN) {
-            const int64_t at = r * cols + c, count = cols - c < HW_MASK_SPAN ? cols - c : HW_MASK_SPAN;
-            const hw_real *scale = hw_mask_at(&mask, first + at, count);
-            total = residual(sum + at, x + at, branch + at, scale, count, total);
+    for (int64_t start = 0; start < rows; start += BLOCK) {
+        const int64_t count = rows - start < BLOCK ? rows - start : BLOCK, from = start * cols;
+        hw_v16 total[BLOCK];
+        for (int64_t r = 0; r < count; r++) {
+            total[r] = hw_v16_zero();
+            for (int64_t c = 0; c < cols; c += HW_MASK_SPAN) {
+                const int64_t at = from + r * cols + c, n = cols - c < HW_MASK_SPAN ? cols - c : HW_MASK_SPAN;
+                total[r] = residual(sum + at, x + at, branch + at, hw_mask_at(&mask, first + at, n), n, total[r]);
+            }
         }
         if (gamma)
-            row_norm(y + r * cols, mean ? mean + r : NULL, rstd ? rstd + r : NULL, sum + r * cols, total, gamma, beta,
-                     cols, epsilon);
+            block_norm(y + from, mean ? mean + start : NULL, rstd ? rstd + start : NULL, sum + from, total, gamma, beta,
+                       count, cols, epsilon);
     }
 }
 
@@ -128,12 +145,12 @@ void HW_KERNEL(layer_norm_backward)(hw_real *dx, bool dx_overwrite, hw_real *dbr
         const row_terms t =
             row_reduce(dgamma, dbeta, dy + r * cols, x + r * cols, mean[r], rstd[r], gamma, cols);
         for (int64_t c = 0; c < cols && (dx || dbranch); c += HW_MASK_SPAN) {
-            const int64_t at = r * cols + c, count = cols - c < HW_MASK_SPAN ? cols - c : HW_MASK_SPAN;
-            const hw_real *scale = dbranch ? hw_mask_at(&mask, first + at, count) : NULL;
-            HW_EACH_VECTOR(i, m, count, {
+            const int64_t at = r * cols + c, n = cols - c < HW_MASK_SPAN ? cols - c : HW_MASK_SPAN;
+            const hw_real *scale = dbranch ? hw_mask_at(&mask, first + at, n) : NULL;
+            HW_EACH_VECTOR(i, m, n, {
                 hw_v16 d = row_gradient(&t, dy + at + i, x + at + i, gamma + c + i, m);
                 if (dx) accumulate(dx + at + i, d, dx_overwrite, m);
-                if (dbranch && scale) d = hw_v16_mul(d, hw_get(scale + i, m, 0));
+                if (scale) d = hw_v16_mul(d, hw_get(scale + i, m, 0));
                 if (dbranch) accumulate(dbranch + at + i, d, dbranch_overwrite, m);
             });
         }

@@ -393,6 +393,15 @@ HW_INLINE hw_part_u64 hw_multiply_u32(hw_part_u64 a, hw_part_u64 b)
 #endif
 }
 
+HW_INLINE hw_part_u64 hw_xor3(hw_part_u64 a, hw_part_u64 b, hw_part_u64 c)
+{
+#if defined HW_PATH_AVX512
+    return (hw_part_u64)_mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, (__m512i)c, 0x96);
+#else
+    return a ^ b ^ c;
+#endif
+}
+
 enum { HW_DROPOUT_GROUP = 128, HW_WORD_PARTS = HW_LANES * 4 / HW_PART_BYTES };
 
 /* Philox4x32-10 (see hw_philox) for 16 counters {low, high half of group * 16 + lane, step, site}, into
@@ -413,14 +422,13 @@ HW_LARGE void hw_dropout_words(const hw_dropout *d, uint64_t group, hw_part_u32 
             c[3][i][odd] = zero + d->site;
         }
     }
-    uint32_t k0 = (uint32_t)d->seed, k1 = (uint32_t)(d->seed >> 32);
-    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-        const hw_part_u64 key0 = zero + k0, key1 = zero + k1;
+    hw_part_u64 key0 = zero + (d->seed & 0xffffffffu), key1 = zero + (d->seed >> 32);
+    for (int round = 0; round < 10; round++, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u) {
         for (int i = 0; i < HW_WORD_PARTS; i++) {
             for (int odd = 0; odd < 2; odd++) {
                 hw_part_u64 p0 = hw_multiply_u32(c[0][i][odd], m0), p1 = hw_multiply_u32(c[2][i][odd], m1);
-                c[0][i][odd] = (p1 >> 32) ^ c[1][i][odd] ^ key0;
-                c[2][i][odd] = (p0 >> 32) ^ c[3][i][odd] ^ key1;
+                c[0][i][odd] = hw_xor3(p1 >> 32, c[1][i][odd], key0);
+                c[2][i][odd] = hw_xor3(p0 >> 32, c[3][i][odd], key1);
                 c[1][i][odd] = p1;
                 c[3][i][odd] = p0;
             }
