@@ -77,6 +77,10 @@ static void plant(const planted *p, const hw_place *place, const hw_study_set *s
         for (int64_t k = 0; k < cols; k++) block[r * cols + k] *= (hw_real)0.1;
         block[r * cols + column] += (hw_real)0.9;
     }
+    for (int64_t r = 0; r < rows && p->parked > 0; r++) {
+        for (int64_t k = 0; k < cols; k++) block[r * cols + k] *= (hw_real)(1 - p->parked);
+        block[r * cols + (place->first_key ? 0 : cols - 1)] += (hw_real)p->parked;
+    }
 }
 
 /* Blocks of one pair's heads, [count][rows][cols], read at every place of their kind. */
@@ -99,10 +103,15 @@ static void add_pair(hw_evidence *e, hw_attention_kind kind, const planted *head
         hw_role_cases *cases = hw_role_cases_new(e, at, pair, arena);
         hw_word_attention words = hw_word_attention_new(place, &p->words[query], &p->words[key], arena);
         hw_word_attention tokens = hw_word_attention_new(place, &p->tokens[query], &p->tokens[key], arena);
+        hw_word_attention arriving = hw_word_attention_new(place, &p->words[query], &p->words[key], arena);
+        hw_real *norms = hw_arena_alloc(arena, (size_t)cols * sizeof *norms);
+        for (int64_t k = 0; k < cols; k++) norms[k] = (hw_real)(k == (place->first_key ? 0 : cols - 1) ? 0.1 : 1);
         for (int h = 0; h < count; h++) {
-            hw_word_attention_fill(&words, blocks + h * rows * cols, cols, NULL);
-            hw_word_attention_fill(&tokens, blocks + h * rows * cols, cols, NULL);
-            hw_evidence_add(e, cases, h, &words, &tokens, NULL);
+            const hw_real *block = blocks + h * rows * cols;
+            hw_word_attention_fill(&words, block, cols, NULL);
+            hw_word_attention_fill(&tokens, block, cols, NULL);
+            hw_word_attention_fill(&arriving, block, cols, norms);
+            hw_evidence_add(e, cases, h, &words, &tokens, &arriving);
         }
     }
 }

@@ -21,9 +21,10 @@ void toy_study_free(toy_study *s);
 typedef struct planted {
     const char *name;
     int32_t (*points)(const hw_study_set *set, int64_t pair, int32_t query);
-    double share; /* how many queries do so, the others are noise: 0: all */
-    double noise; /* deviation of the noise's scores; 0: 2; less than 0: none, so that it is uniform */
-    int row;      /* the decoder: 1 where the word is fed, 0 where it is predicted */
+    double share;  /* how many queries do so, the others are noise: 0: all */
+    double noise;  /* deviation of the noise's scores; 0: 2; less than 0: none, so that it is uniform */
+    double parked; /* the weight that every query gives to <s> or </s>, of which little arrives */
+    int row;       /* the decoder: 1 where the word is fed, 0 where it is predicted */
 } planted;
 
 /* Evidence of planted heads of one kind over a set. offsets as in hw_evidence_new. */

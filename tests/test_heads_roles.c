@@ -148,10 +148,34 @@ START_TEST(cross_attention_is_rectangular)
     const hw_role_result *r = result_of(roles, 0, "aligned", "predicted", false);
     ck_assert_double_gt(r->score, 0.9);
     ck_assert_double_gt(r->score, r->baseline + 0.1);
+    double size = 0; /* |A| + |S| */
+    for (int64_t i = 0; i < toy->test.count; i++) {
+        const hw_alignments *links = toy->test.links;
+        size += toy->test.pairs[i].words[HW_TARGET].count;
+        for (int64_t k = links->start[i]; k < links->start[i + 1]; k++) size += links->links[k].sure;
+    }
+    ck_assert_double_eq(r->cases, size);
     ck_assert_str_eq(found_roles(roles, 0), "aligned/predicted");
     ck_assert_double_lt(result_of(roles, 0, "aligned", "fed", false)->score, 0.5);
     ck_assert_double_eq_tol(result_of(roles, 1, "aligned", "fed", false)->score, r->score, 0.03);
     ck_assert_str_eq(found_roles(roles, 2), "");
+}
+END_TEST
+
+/* </s> is no word: a head that looks there most aligns all the same. What it gives to </s> hardly arrives: it is
+ * parked. */
+START_TEST(parked_heads)
+{
+    static const planted heads[] = {{"aligned", aligned, .row = 0}, {"parked", aligned, .row = 0, .parked = 0.6}};
+    const hw_roles *roles = planted_roles(toy, HW_CROSS, heads, 2, 30, 0);
+    double score = result_of(roles, 0, "aligned", "predicted", false)->score;
+    ck_assert_double_gt(score, 0.9);
+    ck_assert_double_eq_tol(result_of(roles, 1, "aligned", "predicted", false)->score, score, 0.03);
+    ck_assert_str_eq(found_roles(roles, 1), "last/fed aligned/predicted");
+    const hw_role_result *last = result_of(roles, 1, "last", "fed", false);
+    ck_assert_double_eq(last->score, 1);
+    ck_assert_double_eq_tol(last->norm_ratio, 0.06 / 0.46 / 0.6, 0.02);
+    ck_assert(isnan(result_of(roles, 1, "aligned", "fed", false)->norm_ratio));
 }
 END_TEST
 
@@ -232,17 +256,50 @@ START_TEST(scores_are_over_cases)
 }
 END_TEST
 
+/* What the report shows of a role: where the head achieved and lost most, by their lines in the files. */
+START_TEST(examples)
+{
+    static const planted heads[] = {{"half", previous, .share = 0.6}};
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, 1, 60, 0);
+    const hw_evidence *e = planted_evidence(toy, &toy->test, NULL, HW_ENCODER_SELF, heads, 1, 61);
+    const hw_role_result *r = result_of(roles, 0, "previous", NULL, false);
+    for (int64_t i = 0; i < toy->test.count; i++) {
+        double got = (double)e->got[0][i], size = (double)e->size[0][i];
+        int64_t strong = r->strongest[0], weak = r->failing[0];
+        if (size == 0) continue;
+        ck_assert_double_le(got * got / size,
+                            (double)(e->got[0][strong] * e->got[0][strong] / e->size[0][strong]) + 1e-6);
+        ck_assert_double_le(size - got, (double)(e->size[0][weak] - e->got[0][weak]) + 1e-6);
+    }
+    hw_study_pair *pairs = hw_arena_copy(toy->arena, toy->test.pairs, (size_t)toy->test.count * sizeof *pairs);
+    for (int64_t i = 0; i < toy->test.count; i++) pairs[i].line = 2 * i + 10;
+    hw_study_set set = toy->test;
+    set.pairs = pairs;
+    json_t *all = hw_roles_json(roles, &set);
+    const json_t *head = json_array_get(json_object_get(all, "heads"), 0);
+    const json_t *first = json_array_get(json_object_get(head, "roles"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "role")), "previous");
+    ck_assert_str_eq(json_string_value(json_object_get(first, "tier")), r->tier);
+    const json_t *lines = json_object_get(first, "failing");
+    ck_assert_uint_eq(json_array_size(lines), HW_ROLE_EXAMPLES);
+    ck_assert_int_eq(json_integer_value(json_array_get(lines, 1)), 2 * r->failing[1] + 11);
+    json_decref(all);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, found_with_their_strength);
     tcase_add_test(t, fed_and_predicted_are_told_apart);
     tcase_add_test(t, cross_attention_is_rectangular);
+    tcase_add_test(t, parked_heads);
     tcase_add_test(t, previous_and_next_are_not_swapped);
     tcase_add_test(t, queries_without_a_target_are_left_out);
     tcase_add_test(t, random_heads_have_no_role);
     tcase_add_test(t, the_best_fixed_offset);
     tcase_add_test(t, scores_are_over_cases);
+    tcase_add_test(t, examples);
 }
 
 Suite *test_heads_roles(void);
