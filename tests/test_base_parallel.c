@@ -70,11 +70,12 @@ END_TEST
 
 static atomic_int threads_seen;
 
+/* Waits until all three threads are there, however busy the machine is. */
 static void note_thread(int i, void *argument)
 {
     (void)i, (void)argument;
     atomic_fetch_or(&threads_seen, 1 << hw_thread_index());
-    usleep(20000);
+    for (int wait = 0; wait < 10000 && atomic_load(&threads_seen) != 7; wait++) usleep(1000);
 }
 
 START_TEST(all_threads_take_part)
