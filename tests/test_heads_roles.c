@@ -202,6 +202,56 @@ START_TEST(queries_without_a_target_are_left_out)
 }
 END_TEST
 
+/* Only the pieces of spelled names count in `pieces`, each with the one before it in the same name. */
+static int32_t previous_piece(const hw_study_set *set, int64_t pair, int32_t q)
+{
+    return q && set->pairs[pair].words[HW_SOURCE].words[q - 1].goes_on ? q - 1 : -1;
+}
+
+START_TEST(pieces_of_names)
+{
+    static const planted heads[] = {{"piece", previous_piece, .row = 0}};
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, 1, 70, 0);
+    double joints = 0;
+    for (int64_t i = 0; i < toy->test.count; i++)
+        for (int32_t q = 0; q < toy->test.pairs[i].words[HW_SOURCE].count; q++)
+            joints += previous_piece(&toy->test, i, q) >= 0;
+    ck_assert_double_gt(joints, 20);
+    ck_assert_double_eq(result_of(roles, 0, "previous", NULL, true)->cases, joints);
+    ck_assert_double_eq(result_of(roles, 0, "previous", NULL, true)->score, 1);
+    ck_assert_double_lt(result_of(roles, 0, "previous", NULL, false)->score, 0.3);
+    ck_assert_double_eq(result_of(roles, 0, "next", NULL, true)->cases, joints);
+    ck_assert_double_lt(result_of(roles, 0, "next", NULL, true)->score, 0.3);
+    ck_assert_str_eq(found_roles(roles, 0), "previous(pieces)");
+}
+END_TEST
+
+/* The decoder does not see what comes: a noun's case are its adjectives before it, and a determiner has none. */
+START_TEST(hidden_targets_are_left_out)
+{
+    static const planted heads[] = {{"noise", NULL, .row = 0}};
+    const hw_roles *roles = planted_roles(toy, HW_DECODER_SELF, heads, 1, 80, 0);
+    double nouns = 0;
+    for (int64_t i = 0; i < toy->test.count; i++) {
+        const hw_conllu_word *words = tree(&toy->test, HW_TARGET, i);
+        for (int32_t q = 0; q < toy->test.pairs[i].words[HW_TARGET].count; q++) {
+            bool has = false;
+            for (int32_t a = 0; a < q; a++) has |= words[a].head == q && !strcmp(words[a].relation, "amod");
+            nouns += has;
+        }
+    }
+    ck_assert_double_gt(nouns, 20);
+    ck_assert_double_eq(result_of(roles, 0, "amod", "fed", false)->cases, nouns);
+    ck_assert_double_eq(result_of(roles, 0, "amod", "predicted", false)->cases, nouns);
+    for (int i = 0; i < roles->head[0].count; i++) {
+        const char *role = hw_role_name(roles->head[0].results[i].test->role);
+        const char *step = hw_place_at(roles->head[0].results[i].test->place)->step;
+        ck_assert(strcmp(role, "next") && strcmp(role, "det_inv"));
+        ck_assert(strcmp(role, "self") || !strcmp(step, "fed"));
+    }
+}
+END_TEST
+
 /* A thousand random heads, judged as models of twenty heads, some sharp, some flat. */
 START_TEST(random_heads_have_no_role)
 {
@@ -296,6 +346,8 @@ static void add(TCase *t)
     tcase_add_test(t, parked_heads);
     tcase_add_test(t, previous_and_next_are_not_swapped);
     tcase_add_test(t, queries_without_a_target_are_left_out);
+    tcase_add_test(t, pieces_of_names);
+    tcase_add_test(t, hidden_targets_are_left_out);
     tcase_add_test(t, random_heads_have_no_role);
     tcase_add_test(t, the_best_fixed_offset);
     tcase_add_test(t, scores_are_over_cases);
