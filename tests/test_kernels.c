@@ -285,7 +285,7 @@ START_TEST(fused_multiply_adds_of_every_size)
     enum { MANY = 4096 };
     hw_real *a = array_new(MANY), *b = array_new(MANY), *c = array_new(MANY), *want = array_new(MANY);
     hw_random random = hw_random_new(3, 3);
-    for (int round = 0; round < 16; round++) {
+    for (int turn = 0; turn < 20; turn++) {
         for (int i = 0; i < MANY; i++) {
             hw_real *const to[3] = {a + i, b + i, c + i};
             for (int t = 0; t < 3; t++) {
@@ -293,9 +293,15 @@ START_TEST(fused_multiply_adds_of_every_size)
                 if (sizeof any == 8) any = (bits)((uint64_t)any << 32 | hw_random_bits(&random));
                 memcpy(to[t], &any, sizeof any);
             }
-            if (round % 4 == 1) c[i] = -(a[i] * b[i]); /* leaves only what was rounded away */
-            if (round % 4 == 2) c[i] = (hw_real)ldexpl((long double)(a[i] * b[i]), (int)(random.position % 61) - 30);
-            if (round % 4 == 3) b[i] = (hw_real)ldexpl(0.75L, LOWEST + 10) / a[i]; /* subnormal products */
+            if (turn % 5 == 1) c[i] = -(a[i] * b[i]); /* leaves only what was rounded away */
+            if (turn % 5 == 2) c[i] = (hw_real)ldexpl((long double)(a[i] * b[i]), (int)(random.position % 61) - 30);
+            if (turn % 5 == 3) b[i] = (hw_real)ldexpl(0.75L, LOWEST + 10) / a[i]; /* subnormal products */
+            if (turn % 5 == 4) { /* a b is a hair from half of what c's last place is worth: rounding twice would show */
+                a[i] = (hw_real)((1 << 23) + i);
+                b[i] = (hw_real)round(ldexp(1 + (i % 3 - 1) * 0x1p-28, 46) / (double)a[i]);
+                c[i] = (hw_real)ldexp(1 + i / 3 % 2 * 0x1p-23, 70);
+                if (turn % 2) a[i] = -a[i];
+            }
             want[i] = FMA(a[i], b[i], c[i]);
         }
         EACH_PATH(k) {

@@ -122,7 +122,7 @@ typedef struct hw_kernels {
     void (*activation_backward)(hw_real *dx, const hw_real *dy, const hw_real *x, int64_t n, hw_activation f,
                                 const hw_dropout *drop, int64_t first, bool overwrite);
 
-    /* y = (x - mean) rstd gamma + beta; mean and rstd [rows] are kept for the way back. */
+    /* y = (x - mean) rstd gamma + beta; mean and rstd [rows] are kept for the way back (NULL: not). */
     void (*layer_norm)(hw_real *y, hw_real *mean, hw_real *rstd, const hw_real *x, const hw_real *gamma,
                        const hw_real *beta, int64_t rows, int64_t cols, hw_real epsilon);
     /* sum = x + dropout(branch); y = layer_norm(sum). gamma NULL: the sum only, y, mean, rstd not touched. */
