@@ -296,7 +296,7 @@ START_TEST(fused_multiply_adds_of_every_size)
             if (turn % 5 == 1) c[i] = -(a[i] * b[i]); /* leaves only what was rounded away */
             if (turn % 5 == 2) c[i] = (hw_real)ldexpl((long double)(a[i] * b[i]), (int)(random.position % 61) - 30);
             if (turn % 5 == 3) b[i] = (hw_real)ldexpl(0.75L, LOWEST + 10) / a[i]; /* subnormal products */
-            if (turn % 5 == 4) { /* a b is a hair from half of what c's last place is worth: rounding twice would show */
+            if (turn % 5 == 4) { /* a b is a hair from half of c's last place: rounding twice would show */
                 a[i] = (hw_real)((1 << 23) + i);
                 b[i] = (hw_real)round(ldexp(1 + (i % 3 - 1) * 0x1p-28, 46) / (double)a[i]);
                 c[i] = (hw_real)ldexp(1 + i / 3 % 2 * 0x1p-23, 70);
