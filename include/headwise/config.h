@@ -71,11 +71,18 @@ typedef struct hw_config {
     struct {
         const char *dir, *train, *valid, *test, *source, *target;
         int64_t max_length;
+        double max_ratio;
+        bool drop_identical, drop_duplicates;
     } data;
     struct {
         const char *tokenizer, *joiner;
         int64_t min_count, max_vocabulary;
         bool shared_vocabulary;
+        const char *model, *model_type, *normalization;
+        double character_coverage;
+        bool byte_fallback;
+        int64_t model_lines;
+        double sampling;
     } text;
     struct {
         const char *model_dir;

@@ -80,6 +80,20 @@ static bool check_removed_heads(const hw_config *c, hw_error *err)
     return true;
 }
 
+#define ONLY_PIECES "only the tokenizer sentencepiece has it, not %s"
+
+static bool check_sentencepiece(const hw_config *c, hw_error *err)
+{
+    bool pieces = !strcmp(c->text.tokenizer, "sentencepiece");
+    if (!pieces && *c->text.model) return fail(c, err, "text.model", "text.tokenizer", ONLY_PIECES, c->text.tokenizer);
+    if (!pieces && c->text.sampling > 0)
+        return fail(c, err, "text.sampling", "text.tokenizer", ONLY_PIECES, c->text.tokenizer);
+    if (pieces && c->text.min_count > 1)
+        return fail(c, err, "text.min_count", "text.tokenizer",
+                    "a SentencePiece model leaves no pieces out; text.max_vocabulary says how many there are");
+    return true;
+}
+
 static bool check_text(const hw_config *c, hw_error *err)
 {
     if (!strcmp(c->data.source, c->data.target))
@@ -87,7 +101,10 @@ static bool check_text(const hw_config *c, hw_error *err)
     if (*c->text.joiner && strcmp(c->text.tokenizer, "word"))
         return fail(c, err, "text.joiner", "text.tokenizer", "only the tokenizer word has a joiner, not %s",
                     c->text.tokenizer);
-    return true;
+    if (c->data.max_ratio > 0 && c->data.max_ratio < 1)
+        return fail(c, err, "data.max_ratio", NULL, "%g is below 1; no pair has a longer side that is the shorter one",
+                    c->data.max_ratio);
+    return check_sentencepiece(c, err);
 }
 
 /* Whoever gives the size of a batch in sentences does not mean the default in tokens. */

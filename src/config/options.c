@@ -46,15 +46,46 @@ const hw_option hw_options[] = {
     INTEGER(data, max_length, "0", 0, ANY,
             "pairs with more tokens on a side are left out of training and\n"
             "counted (0: none are)"),
+    NUMBER(data, max_ratio, "0", 0, ANY,
+           "pairs whose longer side has more than so many times the tokens of\n"
+           "the shorter are left out of training and counted (0: none are)"),
+    BOOLEAN(data, drop_identical, "false", "pairs whose sides are the same text are left out of training and counted"),
+    BOOLEAN(data, drop_duplicates, "false", "pairs that stood in the training set before are left out and counted"),
 
     /* ---- from text to tokens ---- */
-    WORD(text, tokenizer, "word", "word|char", "how a line is cut into tokens"),
+    WORD(text, tokenizer, "word", "word|char|sentencepiece",
+         "how a line is cut into tokens; sentencepiece: into pieces that a model\n"
+         "has found in the training set"),
     TEXT(text, joiner, "",
          "end of a token whose word goes on in the next, such as \"@@ \";\n"
          "word tokenizer only (\"\": none)"),
     INTEGER(text, min_count, "1", 1, ANY, "how often a token must stand in the training set to be known"),
-    INTEGER(text, max_vocabulary, "0", 0, 2147483647, "tokens of a vocabulary at most, special ones included (0: all)"),
+    INTEGER(text, max_vocabulary, "0", 0, 2147483647,
+            "tokens of a vocabulary at most, special ones included (0: all, or\n"
+            "8000 for sentencepiece)"),
     BOOLEAN(text, shared_vocabulary, "false", "one vocabulary for both sides"),
+    TEXT(text, model, "",
+         "an existing SentencePiece .model for both sides, or a directory with\n"
+         "shared.model or source.model and target.model (\"\": those that stand in\n"
+         "training.model_dir, else new ones)"),
+    WORD(text, model_type, "unigram", "unigram|bpe", "kind of a new SentencePiece model"),
+    WORD(text, normalization, "nmt_nfkc", "nmt_nfkc|nfkc|nmt_nfkc_cf|nfkc_cf|identity",
+         "how a new SentencePiece model changes text before it cuts it; nfkc:\n"
+         "Unicode's compatibility composition, nmt: and spaces made blanks, cf:\n"
+         "and capitals made small; identity: not at all"),
+    NUMBER(text, character_coverage, "0.9995", 0.9, 1,
+           "share of the characters of the training set, rare ones left out, that\n"
+           "a new SentencePiece model has pieces for"),
+    BOOLEAN(text, byte_fallback, "true",
+            "a new SentencePiece model has pieces for the 256 bytes, of which any\n"
+            "other character is made: nothing is unknown"),
+    INTEGER(text, model_lines, "2000000", 0, ANY,
+            "lines that a SentencePiece model is made of at most, evenly over the\n"
+            "training set (0: all)"),
+    NUMBER(text, sampling, "0", 0, 1,
+           "cuts text anew in each epoch of training; unigram: the cut is drawn by\n"
+           "probability to this power (0.2); BPE: merges are left out with this\n"
+           "probability (0.1) (0: always the best cut)"),
 
     /* ---- training ---- */
     TEXT(training, model_dir, "", "directory that the model is written to"),
