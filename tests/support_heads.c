@@ -1,6 +1,7 @@
 #include "support_heads.h"
 
 #include "support_model.h"
+#include "support_text.h"
 
 #include <check.h>
 #include <math.h>
@@ -13,13 +14,12 @@ toy_study *toy_study_new(int64_t selection_pairs, int64_t test_pairs)
     toy_study *s = hw_arena_calloc(arena, 1, sizeof *s);
     s->arena = arena;
     hw_config *config = tiny_config(arena, "data.source=en;data.target=fr");
-    hw_tokenizer *t = hw_bundle_tokenizer(config, &err);
+    hw_tokenizer *t = tokenizer_of(config->text.tokenizer, config->text.joiner);
     hw_counts *counts = hw_counts_new(arena);
     ck_assert(hw_counts_add_file(counts, t, "data/toy/test.en", &err) &&
               hw_counts_add_file(counts, t, "data/toy/test.fr", &err));
-    hw_tokenizer_free(t);
     hw_vocabulary *v = hw_vocabulary_build(arena, counts, &(hw_vocabulary_options){0});
-    s->bundle = hw_bundle_new(config, v, v, false, &err);
+    s->bundle = hw_bundle_new(config, &(hw_texts){v, v, t, hw_tokenizer_share(t)}, false, &err);
     ck_assert_msg(s->bundle != NULL, "%s", err.message);
     ck_assert_msg(hw_study_set_load(arena, s->bundle, "data/toy", "valid", &s->selection, &err), "%s", err.message);
     ck_assert_msg(hw_study_set_load(arena, s->bundle, "data/toy", "test", &s->test, &err), "%s", err.message);

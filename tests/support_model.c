@@ -94,9 +94,12 @@ hw_config *tiny_config(hw_arena *arena, const char *settings)
 hw_bundle *tiny_bundle(hw_arena *arena, const hw_config *config, const char *source_words, const char *target_words)
 {
     hw_error err = {""};
-    hw_vocabulary *source = vocabulary_of(arena, source_words);
-    hw_vocabulary *target = config->text.shared_vocabulary ? source : vocabulary_of(arena, target_words);
-    hw_bundle *b = hw_bundle_new(config, source, target, false, &err);
+    hw_texts texts;
+    texts.source_vocabulary = texts.target_vocabulary = vocabulary_of(arena, source_words);
+    texts.source_tokenizer = tokenizer_of(config->text.tokenizer, config->text.joiner);
+    texts.target_tokenizer = hw_tokenizer_share(texts.source_tokenizer);
+    if (!config->text.shared_vocabulary) texts.target_vocabulary = vocabulary_of(arena, target_words);
+    hw_bundle *b = hw_bundle_new(config, &texts, false, &err);
     ck_assert_msg(b != NULL, "%s", err.message);
     hw_parameters_initialise(b->network->parameters, 5);
     enliven(b->network, 5);

@@ -106,20 +106,22 @@ END_TEST
 START_TEST(vocabularies_are_counted_from_the_training_set)
 {
     hw_error err = {""};
-    hw_vocabulary *source, *target;
+    hw_texts t;
     scratch_text("train.en", "b a b\nc\n");
     scratch_text("train.fr", "x x\na\n");
     hw_config *c = tiny_config(arena, hw_arena_string(arena, "data.dir=%s", scratch_path("")));
-    ck_assert_msg(hw_bundle_vocabularies(c, arena, &source, &target, &err), "%s", err.message);
-    ck_assert_int_eq(hw_vocabulary_size(source), 6);
-    ck_assert_int_eq(hw_vocabulary_find(source, "b", 1), 3);
-    ck_assert_int_eq(hw_vocabulary_size(target), 5);
+    ck_assert_msg(hw_texts_new(c, arena, &t, &err), "%s", err.message);
+    ck_assert_int_eq(hw_vocabulary_size(t.source_vocabulary), 6);
+    ck_assert_int_eq(hw_vocabulary_find(t.source_vocabulary, "b", 1), 3);
+    ck_assert_int_eq(hw_vocabulary_size(t.target_vocabulary), 5);
+    hw_texts_free(&t);
     ck_assert(hw_config_set(c, "text.shared_vocabulary=true", &err) && hw_config_set(c, "text.min_count=2", &err));
-    ck_assert(hw_bundle_vocabularies(c, arena, &source, &target, &err));
-    ck_assert_ptr_eq(source, target);
-    ck_assert_int_eq(hw_vocabulary_size(source), 6); /* a, b, x */
+    ck_assert(hw_texts_new(c, arena, &t, &err));
+    ck_assert_ptr_eq(t.source_vocabulary, t.target_vocabulary);
+    ck_assert_int_eq(hw_vocabulary_size(t.source_vocabulary), 6); /* a, b, x */
+    hw_texts_free(&t);
     scratch_text("train.fr", " \n\n");
-    ck_assert(!hw_bundle_vocabularies(c, arena, &source, &target, &err));
+    ck_assert(!hw_texts_new(c, arena, &t, &err));
     ck_assert_str_eq(err.message, hw_arena_string(arena, "%s: there is no word in it to make a vocabulary of",
                                                   scratch_path("/train.fr")));
 }
@@ -274,8 +276,8 @@ START_TEST(what_memory_cannot_hold_is_refused_before)
     hw_error err = {""};
     const char *settings = "model.width=65536;model.encoder_layers=256;model.feed_forward=1048576";
     hw_bundle *small = make("");
-    const hw_vocabulary *v = small->source_vocabulary;
-    ck_assert_ptr_null(hw_bundle_new(tiny_config(arena, settings), v, v, true, &err));
+    hw_texts texts = hw_bundle_texts(small);
+    ck_assert_ptr_null(hw_bundle_new(tiny_config(arena, settings), &texts, true, &err));
     ck_assert_msg(!strncmp(err.message, "the network has at least 3.99e+13 parameters and", 48) && strstr(err.message, "GiB of memory; make"),
                   "%s", err.message);
     hw_bundle_free(small);

@@ -52,9 +52,9 @@ static const char *make_model(const char *name, const char *settings)
                                                            "data.dir=%s;data.source=en;data.target=fr;data.train=train;"
                                                            "text.shared_vocabulary=true;%s",
                                                            scratch_path("."), settings));
-    hw_vocabulary *source, *target;
-    ck_assert_msg(hw_bundle_vocabularies(config, arena, &source, &target, &err), "%s", err.message);
-    hw_bundle *b = hw_bundle_new(config, source, target, false, &err);
+    hw_texts texts;
+    ck_assert_msg(hw_texts_new(config, arena, &texts, &err), "%s", err.message);
+    hw_bundle *b = hw_bundle_new(config, &texts, false, &err);
     ck_assert_msg(b != NULL, "%s", err.message);
     hw_parameters_initialise(b->network->parameters, 3);
     save_bundle(b, directory);

@@ -42,7 +42,7 @@ static void check_ids(hw_ids ids, const char *expected)
 static hw_corpus *load(int64_t max_length)
 {
     hw_error err = {""};
-    hw_corpus *corpus = hw_corpus_load(directory, "train", &source, &target, max_length, &err);
+    hw_corpus *corpus = hw_corpus_load(directory, "train", &source, &target, &(hw_corpus_options){.max_length = max_length}, &err);
     ck_assert_msg(corpus != NULL, "%s", err.message);
     return corpus;
 }
@@ -220,7 +220,7 @@ START_TEST(faults_are_said_exactly)
     if (faults[_i].english) scratch_text("train.en", faults[_i].english);
     if (faults[_i].french) scratch_text("train.fr", faults[_i].french);
     hw_error err = {""};
-    ck_assert_ptr_null(hw_corpus_load(directory, "train", &source, &target, 0, &err));
+    ck_assert_ptr_null(hw_corpus_load(directory, "train", &source, &target, NULL, &err));
     ck_assert_str_eq(err.message, with_directory(faults[_i].message));
 }
 END_TEST

@@ -46,9 +46,11 @@ START_TEST(it_counts_and_writes_nothing)
     const char *text = dry("");
     hw_error err;
     hw_config *config = train_config(arena, "model", "");
-    hw_vocabulary *source, *target;
-    ck_assert(hw_bundle_vocabularies(config, arena, &source, &target, &err));
-    hw_transformer_options o = hw_bundle_options(config, hw_vocabulary_size(source), hw_vocabulary_size(target));
+    hw_texts t;
+    ck_assert(hw_texts_new(config, arena, &t, &err));
+    hw_transformer_options o = hw_bundle_options(config, hw_vocabulary_size(t.source_vocabulary),
+                                                 hw_vocabulary_size(t.target_vocabulary));
+    hw_texts_free(&t);
     ck_assert_double_eq(number_after(text, "parameters"), (double)hw_transformer_size(&o, &err));
     ck_assert_double_eq(number_after(text, "steps"), (double)config->training.max_steps);
     ck_assert_double_ge(number_after(text, "time"), 0);

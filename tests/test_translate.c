@@ -420,7 +420,7 @@ START_TEST(evaluate_gives_the_figures_of_the_library)
 
     hw_error err;
     hw_side source = hw_bundle_source(bundle), target = hw_bundle_target(bundle);
-    hw_corpus *corpus = hw_corpus_load(root, "test", &source, &target, 0, &err);
+    hw_corpus *corpus = hw_corpus_load(root, "test", &source, &target, NULL, &err);
     hw_runner *r = hw_runner_new(bundle->network);
     hw_loss_count sums = hw_score_corpus(r, corpus, 0, 0);
     ck_assert_double_eq(json_real_value(json_object_get(figures, "perplexity")), exp(sums.nll / (double)sums.tokens));

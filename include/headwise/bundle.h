@@ -1,16 +1,42 @@
 /* Layer 7, bundle: network, vocabularies, tokenizers and configuration together, and the model directory that they are
  * kept in.
  *
- * A model is a directory: config.yaml (complete), source.vocab and target.vocab or shared.vocab, model.safetensors
- * (what translates), and what training needs besides. Its files and the names in them are a contract with other
- * programs (README, "The model directory"). Loading checks all of it against each other, so that a directory whose
- * parts do not belong together is refused with the parts named. */
+ * A model is a directory: config.yaml (complete), source.vocab and target.vocab or shared.vocab, beside each the
+ * tokenizer's model where it has one (source.model ...), model.safetensors (what translates), and what training needs
+ * besides. Its files and the names in them are a contract with other programs (README, "The model directory"). Loading
+ * checks all of it against each other, so that a directory whose parts do not belong together is refused with the parts
+ * named. */
 #ifndef HEADWISE_BUNDLE_H
 #define HEADWISE_BUNDLE_H
 
 #include <headwise/config.h>
 #include <headwise/model.h>
 #include <headwise/text.h>
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+/* What turns the text of both sides into ids and back. Vocabularies live in an arena; tokenizers are owned. */
+typedef struct hw_texts {
+    const hw_vocabulary *source_vocabulary, *target_vocabulary; /* the same one where it is shared, */
+    hw_tokenizer *source_tokenizer, *target_tokenizer;          /* and likewise the tokenizer */
+} hw_texts;
+
+/* Those that a model directory holds, as the configuration says (text.*). Errors: files missing or malformed, a
+ * vocabulary that is not its model's. */
+bool hw_texts_load(const hw_config *config, const char *directory, hw_arena *arena, hw_texts *texts, hw_error *err);
+/* Those of a new training: vocabularies counted from the training set; SentencePiece models from text.model, from the
+ * directory that will be trained into, or trained on the training set. Errors: data that cannot be read, a side without
+ * any word. */
+bool hw_texts_new(const hw_config *config, hw_arena *arena, hw_texts *texts, hw_error *err);
+/* Writes them and config.yaml into a directory that is there. */
+bool hw_texts_save(const hw_texts *texts, const hw_config *config, const char *directory, hw_error *err);
+void hw_texts_free(hw_texts *texts);
+
+/* The path of a side's file in a directory into path; side 0 is the source, ending "vocab" or "model". */
+bool hw_texts_path(const hw_config *config, const char *directory, int side, const char *ending, char path[HW_PATH],
+                   hw_error *err);
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* All that is needed to go from a line to its translation. May be read by any number of threads. */
 typedef struct hw_bundle {
@@ -30,29 +56,24 @@ hw_bundle *hw_bundle_load(const char *directory, hw_error *err);
  * that are there, which tell where another program left it out. */
 hw_config *hw_bundle_config(const char *directory, hw_arena *arena, hw_error *err);
 
-/* A network with values not yet set, for these vocabularies; with gradients where it is trained itself. config and
- * vocabularies outlive the bundle. Errors: those of hw_tokenizer_new and hw_transformer_new. The caller frees it. */
-hw_bundle *hw_bundle_new(const hw_config *config, const hw_vocabulary *source, const hw_vocabulary *target,
-                         bool gradients, hw_error *err);
+/* A network with values not yet set, for these texts, whose tokenizers the bundle takes over whatever comes; with
+ * gradients where it is trained itself. config and vocabularies outlive the bundle. Errors: a network that memory
+ * cannot hold, those of hw_transformer_new. The caller frees it. */
+hw_bundle *hw_bundle_new(const hw_config *config, const hw_texts *texts, bool gradients, hw_error *err);
+hw_texts hw_bundle_texts(const hw_bundle *bundle); /* its own, for another bundle, with one owner more */
 void hw_bundle_free(hw_bundle *bundle); /* NULL is fine */
 
 /* What a configuration says about the network, for vocabularies of these sizes. Names live as long as the
  * configuration. */
 hw_transformer_options hw_bundle_options(const hw_config *config, int64_t source_vocabulary, int64_t target_vocabulary);
 
-/* The tokenizer of a side as the configuration has it; the caller frees it. */
-hw_tokenizer *hw_bundle_tokenizer(const hw_config *config, hw_error *err);
-
-/* Counts the training set and makes its vocabularies, one for both sides (*source == *target) where
- * text.shared_vocabulary. They live in the arena. Errors: data that cannot be read, a side without any word. */
-bool hw_bundle_vocabularies(const hw_config *config, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target,
-                            hw_error *err);
-
+/* What a configuration says about the training set: filters, and the model directory for what memory cannot hold. */
+hw_corpus_options hw_bundle_filters(const hw_config *config);
 /* What reads one side of a corpus, for hw_corpus_load. */
 hw_side hw_bundle_source(const hw_bundle *bundle);
 hw_side hw_bundle_target(const hw_bundle *bundle);
 
-/* Writes config.yaml and the vocabularies into the directory, which is made where it is missing. */
+/* Writes config.yaml and the texts into the directory, which is made where it is missing. */
 bool hw_bundle_save_texts(const hw_bundle *bundle, const char *directory, hw_error *err);
 
 /* Writes DIRECTORY/model.safetensors, whole or not at all: the network's values, or others laid out as

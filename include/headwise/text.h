@@ -77,8 +77,9 @@ typedef struct hw_tokenizer_options {
  * a blank inside, is not UTF-8 or is longer than 15 bytes; a model where the kind has none, none where it needs one, a
  * file that is no model. The caller frees it. Any number of threads may use one. */
 hw_tokenizer *hw_tokenizer_new(const hw_tokenizer_options *options, hw_error *err);
-void hw_tokenizer_free(hw_tokenizer *t);     /* NULL is fine */
-const char *hw_tokenizer_kind_name(int i);   /* the i-th kind's name; NULL past the last */
+hw_tokenizer *hw_tokenizer_share(hw_tokenizer *t); /* t itself, with one owner more, who frees it too */
+void hw_tokenizer_free(hw_tokenizer *t);           /* gone with its last owner; NULL is fine */
+const char *hw_tokenizer_kind_name(int i);         /* the i-th kind's name; NULL past the last */
 
 /* Cuts a line (without its \n) into tokens, in place of what the list held. v gives the ids; NULL: all are HW_UNKNOWN
  * and no word is cut into pieces, which is how vocabularies are counted. Any bytes are taken, though callers check
@@ -97,6 +98,8 @@ char *hw_tokenizer_decode_ids(const hw_tokenizer *t, const hw_vocabulary *v, hw_
 char *hw_tokenizer_detokenize(const hw_tokenizer *t, hw_arena *arena, const char *line, size_t bytes, size_t *length);
 
 /* ---- tokenizers with a model ------------------------------------------------------------------------------------- */
+
+enum { HW_SUBWORDS = 8000 }; /* a size for most corpora */
 
 typedef struct hw_subword_options {
     bool bpe;                  /* else unigram */
@@ -169,7 +172,24 @@ typedef struct hw_ids {
 } hw_ids;
 
 /* Why a pair is not trained on. Pairs keep in step whatever is dropped. */
-typedef enum hw_drop { HW_DROP_BLANK, HW_DROP_LONG, HW_DROPS } hw_drop;
+typedef enum hw_drop {
+    HW_DROP_BLANK,     /* a side has nothing but blanks and tabs, or nothing that makes a token */
+    HW_DROP_LONG,
+    HW_DROP_RATIO,
+    HW_DROP_IDENTICAL,
+    HW_DROP_DUPLICATE,
+    HW_DROPS
+} hw_drop;
+
+/* What is dropped beside blank ones, and where a corpus is kept. */
+typedef struct hw_corpus_options {
+    int64_t max_length;   /* tokens of a side at most; 0: no limit */
+    double max_ratio;     /* the longer side has at most so many times the tokens of the shorter; 0: no limit */
+    bool drop_identical;  /* pairs whose sides are the same text */
+    bool drop_duplicates; /* pairs that stood there before */
+    const char *scratch;  /* a directory for arrays of more than `memory` bytes; NULL: they stay in memory */
+    size_t memory;
+} hw_corpus_options;
 
 /* The pairs of a parallel corpus as ids, in the order of the files, special tokens not included. */
 typedef struct hw_corpus hw_corpus;
@@ -189,15 +209,16 @@ typedef struct hw_side {
     const hw_vocabulary *vocabulary;
 } hw_side;
 
-/* Reads both sides. A pair with a blank side (nothing but blanks and tabs) or with more than max_length tokens on a
- * side (0: no limit) is dropped and counted. Errors: no such file, unreadable, invalid UTF-8, sides of different length
- * (both counts are said), no pair left. The caller frees it. */
+/* Reads both sides; what is dropped is counted. options NULL: only blank pairs are. Errors: no such file, unreadable,
+ * invalid UTF-8, sides of different length (both counts are said), no pair left, no memory. The caller frees it. */
 hw_corpus *hw_corpus_load(const char *directory, const char *prefix, const hw_side *source, const hw_side *target,
-                          int64_t max_length, hw_error *err);
+                          const hw_corpus_options *options, hw_error *err);
 /* An empty corpus, and one pair more for it; line is its number in the files. For text that is made up. */
 hw_corpus *hw_corpus_new(void);
 void hw_corpus_add(hw_corpus *corpus, hw_ids source, hw_ids target, int64_t line);
 void hw_corpus_free(hw_corpus *corpus); /* NULL is fine */
+/* Lets go of the memory that looking at pairs of a large corpus has taken; they are read again when asked for. */
+void hw_corpus_release(const hw_corpus *corpus);
 
 const hw_corpus_counts *hw_corpus_count(const hw_corpus *corpus);
 hw_ids hw_corpus_source(const hw_corpus *corpus, int64_t pair); /* valid as long as nothing is added */
@@ -208,6 +229,18 @@ uint64_t hw_corpus_fingerprint(const hw_corpus *corpus);
 /* The counts in words, for logs: "998 of 1000 pairs (dropped: 2 with a blank side), 11300 source tokens (2
  * unknown), ...". Returns text. */
 const char *hw_corpus_describe(const hw_corpus *corpus, char text[512]);
+
+/* ---- subword regularization -------------------------------------------------------------------------------------- */
+
+/* Draws other cuts of sentences that a SentencePiece model has cut. It may be used by any number of threads. */
+typedef struct hw_sampler hw_sampler;
+/* For the ids of v and the model of t, both of which outlive it. alpha, 0 to 1: a cut is drawn by its probability to
+ * this power (unigram), or each merge is left out with this probability (BPE). Fails where the tokenizer has no model or
+ * one of another type. The caller frees it. */
+hw_sampler *hw_sampler_new(const hw_tokenizer *t, const hw_vocabulary *v, double alpha, hw_error *err);
+void hw_sampler_free(hw_sampler *s); /* NULL is fine */
+/* A cut, in the arena, of the sentence whose best cut is given. A function of its arguments alone. */
+hw_ids hw_sampler_draw(const hw_sampler *s, hw_ids best, hw_random *random, hw_arena *arena);
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
@@ -247,6 +280,7 @@ typedef struct hw_batcher_options {
     int64_t source_tokens; /* and so many source rows */
     int64_t sentences;     /* and so many sentences */
     bool in_order;         /* file order and one pass (validation, scoring), not shuffled epochs without end */
+    const hw_sampler *source_sampler, *target_sampler; /* cut the side anew in each epoch; NULL: no */
 } hw_batcher_options;
 
 /* Where the next batch begins. All that a checkpoint has to keep. */
@@ -262,7 +296,7 @@ typedef struct hw_batcher {
     const hw_corpus *corpus; /* outlives it */
     hw_batcher_options options;
     hw_batch_place place;
-    int64_t oversized;       /* how many pairs of the corpus are larger than a limit, for one warning */
+    int64_t oversized;       /* pairs that are larger than a limit as they stand in the corpus, for one warning */
 } hw_batcher;
 hw_batcher hw_batcher_new(const hw_corpus *corpus, const hw_batcher_options *options); /* the corpus is not empty */
 /* The next batch, in the arena; place moves on. With in_order, NULL at the end. */

@@ -44,40 +44,19 @@ hw_transformer_options hw_bundle_options(const hw_config *c, int64_t source_voca
     };
 }
 
-hw_tokenizer *hw_bundle_tokenizer(const hw_config *config, hw_error *err)
-{
-    return hw_tokenizer_new(&(hw_tokenizer_options){.name = config->text.tokenizer, .joiner = config->text.joiner},
-                            err);
-}
+/* An array of the training set that is larger than so many bytes goes to a file. */
+enum { ARRAY_MEMORY = 1 << 24 };
 
-static bool count_side(const hw_config *c, const char *suffix, const hw_tokenizer *t, hw_counts *counts, hw_error *err)
+hw_corpus_options hw_bundle_filters(const hw_config *c)
 {
-    char path[HW_PATH];
-    if (!hw_corpus_path(path, c->data.dir, c->data.train, suffix, err)) return false;
-    int64_t before = hw_counts_total(counts);
-    if (!hw_counts_add_file(counts, t, path, err)) return false;
-    if (hw_counts_total(counts) == before)
-        return hw_fail(err, "%s: there is no word in it to make a vocabulary of", path);
-    return true;
-}
-
-bool hw_bundle_vocabularies(const hw_config *c, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target,
-                            hw_error *err)
-{
-    hw_tokenizer *t = hw_bundle_tokenizer(c, err);
-    if (!t) return false;
-    hw_arena *scratch = hw_arena_new(0);
-    hw_counts *counts[2] = {hw_counts_new(scratch), NULL};
-    counts[1] = c->text.shared_vocabulary ? counts[0] : hw_counts_new(scratch);
-    bool ok = count_side(c, c->data.source, t, counts[0], err) && count_side(c, c->data.target, t, counts[1], err);
-    if (ok) {
-        hw_vocabulary_options o = {.min_count = c->text.min_count, .max_size = c->text.max_vocabulary};
-        *source = hw_vocabulary_build(arena, counts[0], &o);
-        *target = c->text.shared_vocabulary ? *source : hw_vocabulary_build(arena, counts[1], &o);
-    }
-    hw_arena_free(scratch);
-    hw_tokenizer_free(t);
-    return ok;
+    return (hw_corpus_options){
+        .max_length = c->data.max_length,
+        .max_ratio = c->data.max_ratio,
+        .drop_identical = c->data.drop_identical,
+        .drop_duplicates = c->data.drop_duplicates,
+        .scratch = c->training.model_dir,
+        .memory = ARRAY_MEMORY,
+    };
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -98,15 +77,34 @@ static bool fits(const hw_transformer_options *o, bool gradients, hw_error *err)
                    numbers, bytes / gib, memory / gib);
 }
 
-/* Tokenizers and network of a bundle that has the rest. */
+/* The network of a bundle that has the rest. */
 static bool build(hw_bundle *b, bool gradients, hw_error *err)
 {
     hw_transformer_options o = hw_bundle_options(b->config, hw_vocabulary_size(b->source_vocabulary),
                                                  hw_vocabulary_size(b->target_vocabulary));
-    return fits(&o, gradients, err) &&
-           (b->source_tokenizer = hw_bundle_tokenizer(b->config, err)) &&
-           (b->target_tokenizer = hw_bundle_tokenizer(b->config, err)) &&
-           (b->network = hw_transformer_new(&o, gradients, err));
+    b->network = fits(&o, gradients, err) ? hw_transformer_new(&o, gradients, err) : NULL;
+    return b->network;
+}
+
+static void set_texts(hw_bundle *b, const hw_texts *texts)
+{
+    b->source_vocabulary = texts->source_vocabulary;
+    b->target_vocabulary = texts->target_vocabulary;
+    b->source_tokenizer = texts->source_tokenizer;
+    b->target_tokenizer = texts->target_tokenizer;
+}
+
+/* With the same owner. */
+static hw_texts texts_of(const hw_bundle *b)
+{
+    return (hw_texts){b->source_vocabulary, b->target_vocabulary, b->source_tokenizer, b->target_tokenizer};
+}
+
+hw_texts hw_bundle_texts(const hw_bundle *b)
+{
+    hw_tokenizer_share(b->source_tokenizer);
+    hw_tokenizer_share(b->target_tokenizer);
+    return texts_of(b);
 }
 
 static hw_bundle *new_bundle(void)
@@ -116,13 +114,11 @@ static hw_bundle *new_bundle(void)
     return b;
 }
 
-hw_bundle *hw_bundle_new(const hw_config *config, const hw_vocabulary *source, const hw_vocabulary *target,
-                         bool gradients, hw_error *err)
+hw_bundle *hw_bundle_new(const hw_config *config, const hw_texts *texts, bool gradients, hw_error *err)
 {
     hw_bundle *b = new_bundle();
     b->config = config;
-    b->source_vocabulary = source;
-    b->target_vocabulary = target;
+    set_texts(b, texts);
     if (build(b, gradients, err)) return b;
     hw_bundle_free(b);
     return NULL;
@@ -131,9 +127,9 @@ hw_bundle *hw_bundle_new(const hw_config *config, const hw_vocabulary *source, c
 void hw_bundle_free(hw_bundle *b)
 {
     if (!b) return;
+    hw_texts texts = texts_of(b);
     hw_transformer_free(b->network);
-    hw_tokenizer_free(b->source_tokenizer);
-    hw_tokenizer_free(b->target_tokenizer);
+    hw_texts_free(&texts);
     hw_arena_free(b->arena);
     free(b);
 }
@@ -179,43 +175,41 @@ hw_config *hw_bundle_config(const char *directory, hw_arena *arena, hw_error *er
     return config;
 }
 
+enum { FITS = 3 };
+
 /* What each vocabulary has to fit, with the paths that messages name. */
 typedef struct vocabulary_files {
-    char source[HW_PATH], target[HW_PATH];
-    hw_vocabulary_fit fits[3];
-    int count;
+    char path[2][HW_PATH];
+    hw_vocabulary_fit fits[FITS];
 } vocabulary_files;
 
-static bool load_vocabularies(hw_bundle *b, const char *directory, vocabulary_files *files, hw_error *err)
+static bool load_texts(hw_bundle *b, const char *directory, vocabulary_files *files, hw_error *err)
 {
-    bool shared = b->config->text.shared_vocabulary;
-    if (!hw_bundle_path(files->source, directory, shared ? "shared.vocab" : "source.vocab", err) ||
-        !hw_bundle_path(files->target, directory, shared ? "shared.vocab" : "target.vocab", err))
-        return false;
-    b->source_vocabulary = hw_vocabulary_load(b->arena, files->source, err);
-    b->target_vocabulary =
-        shared || !b->source_vocabulary ? b->source_vocabulary : hw_vocabulary_load(b->arena, files->target, err);
-    if (!b->target_vocabulary) return false;
+    hw_texts texts;
+    for (int side = 0; side < 2; side++)
+        if (!hw_texts_path(b->config, directory, side, "vocab", files->path[side], err)) return false;
+    if (!hw_texts_load(b->config, directory, b->arena, &texts, err)) return false;
+    set_texts(b, &texts);
     int64_t source = hw_vocabulary_size(b->source_vocabulary), target = hw_vocabulary_size(b->target_vocabulary);
-    files->fits[files->count++] = (hw_vocabulary_fit){files->target, "embedding.weight", target};
-    files->fits[files->count++] = (hw_vocabulary_fit){files->source, "source_embedding.weight", source};
-    files->fits[files->count++] = (hw_vocabulary_fit){files->target, "target_embedding.weight", target};
+    files->fits[0] = (hw_vocabulary_fit){files->path[1], "embedding.weight", target};
+    files->fits[1] = (hw_vocabulary_fit){files->path[0], "source_embedding.weight", source};
+    files->fits[2] = (hw_vocabulary_fit){files->path[1], "target_embedding.weight", target};
     return true;
 }
 
 static bool load(hw_bundle *b, const char *directory, hw_error *err)
 {
     char path[HW_PATH];
-    vocabulary_files files = {.count = 0};
+    vocabulary_files files;
     hw_config *config = hw_bundle_config(directory, b->arena, err);
     if (!config || !hw_config_check(config, NULL, err)) return false;
     b->config = config;
     if (!is_there(directory, "model.safetensors"))
         return hw_fail(err, "%s: there is no model.safetensors in it; the model is not trained yet", directory);
-    if (!load_vocabularies(b, directory, &files, err)) return false;
+    if (!load_texts(b, directory, &files, err)) return false;
     if (!build(b, false, err)) return hw_fail_in(err, "%s: ", directory);
     return hw_bundle_path(path, directory, "model.safetensors", err) &&
-           hw_model_file_load(b->network, path, files.fits, files.count, err);
+           hw_model_file_load(b->network, path, files.fits, FITS, err);
 }
 
 hw_bundle *hw_bundle_load(const char *directory, hw_error *err)
@@ -229,21 +223,8 @@ hw_bundle *hw_bundle_load(const char *directory, hw_error *err)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static bool save_vocabulary(const hw_vocabulary *v, const char *directory, const char *name, hw_error *err)
-{
-    char path[HW_PATH];
-    return hw_bundle_path(path, directory, name, err) && hw_vocabulary_save(v, path, err);
-}
-
 bool hw_bundle_save_texts(const hw_bundle *b, const char *directory, hw_error *err)
 {
-    char path[HW_PATH];
-    if (!hw_directory_make(directory, err) || !hw_bundle_path(path, directory, "config.yaml", err)) return false;
-    if (b->config->text.shared_vocabulary) {
-        if (!save_vocabulary(b->target_vocabulary, directory, "shared.vocab", err)) return false;
-    } else if (!save_vocabulary(b->source_vocabulary, directory, "source.vocab", err) ||
-               !save_vocabulary(b->target_vocabulary, directory, "target.vocab", err)) {
-        return false;
-    }
-    return hw_config_save(b->config, path, err);
+    hw_texts texts = texts_of(b);
+    return hw_directory_make(directory, err) && hw_texts_save(&texts, b->config, directory, err);
 }

@@ -75,7 +75,7 @@ static void count_groups(hw_cli *cli, const hw_test_set *set, hw_evaluation *out
 static bool score(const hw_bundle *b, const hw_test_set *set, hw_runner *runner, hw_evaluation *out, hw_error *err)
 {
     hw_side source = hw_bundle_source(b), target = hw_bundle_target(b);
-    hw_corpus *corpus = hw_corpus_load(set->directory, set->prefix, &source, &target, 0, err);
+    hw_corpus *corpus = hw_corpus_load(set->directory, set->prefix, &source, &target, NULL, err);
     if (!corpus) return false;
     hw_loss_count sums = hw_score_corpus(runner, corpus, 0, 0);
     out->perplexity = hw_perplexity(sums.nll, sums.tokens);

@@ -155,17 +155,20 @@ static int inspect_config(hw_cli *cli, const options *o)
     hw_error err;
     hw_config *config = hw_cli_config(cli, cli->arguments[0]);
     if (!config) return HW_CLI_USAGE;
-    hw_vocabulary *source, *target;
-    if (!hw_bundle_vocabularies(config, cli->arena, &source, &target, &err)) {
+    hw_texts texts;
+    if (!hw_texts_new(config, cli->arena, &texts, &err)) {
         hw_cli_note(cli, "%s; a vocabulary of %d tokens is assumed", err.message, ASSUMED_VOCABULARY);
         hw_counts *counts = hw_counts_new(cli->arena);
         for (int i = HW_SPECIALS; i < ASSUMED_VOCABULARY; i++) {
             const char *word = hw_arena_string(cli->arena, "w%d", i);
             hw_counts_add(counts, word, strlen(word), 1);
         }
-        source = target = hw_vocabulary_build(cli->arena, counts, &(hw_vocabulary_options){0});
+        texts.source_vocabulary = hw_vocabulary_build(cli->arena, counts, &(hw_vocabulary_options){0});
+        texts.target_vocabulary = texts.source_vocabulary;
+        texts.source_tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){.name = "word"}, &err);
+        texts.target_tokenizer = hw_tokenizer_share(texts.source_tokenizer);
     }
-    hw_bundle *bundle = hw_bundle_new(config, source, target, false, &err);
+    hw_bundle *bundle = hw_bundle_new(config, &texts, false, &err);
     if (!bundle) return hw_cli_refuse(&err);
     int status = inspect(cli, o, bundle, false);
     hw_bundle_free(bundle);

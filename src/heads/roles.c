@@ -49,7 +49,8 @@ static hw_evidence *control_evidence(study *s, const hw_study_set *set, const in
 
 hw_bundle *hw_bundle_untrained(const hw_bundle *bundle, uint64_t seed, hw_error *err)
 {
-    hw_bundle *b = hw_bundle_new(bundle->config, bundle->source_vocabulary, bundle->target_vocabulary, false, err);
+    hw_texts texts = hw_bundle_texts(bundle);
+    hw_bundle *b = hw_bundle_new(bundle->config, &texts, false, err);
     if (!b) return NULL;
     hw_parameters_initialise(b->network->parameters, seed);
     hw_parameters_pack(b->network->parameters);

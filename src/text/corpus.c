@@ -1,9 +1,8 @@
-/* A parallel corpus as arrays of ids.
+/* A parallel corpus as an array of ids.
  *
  * Two readers go through the files in step. What is dropped is dropped as a pair, so source and target never shift
- * against each other, and every pair remembers its line for messages and for the gold beside the corpus. Pairs are read
- * through functions only, so that a corpus which does not fit in memory can be mapped instead without anyone else
- * changing. */
+ * against each other, and every pair remembers its line for messages and for the gold beside the corpus. The arrays of
+ * a large corpus are in files (store.h). */
 #include <headwise/text.h>
 
 #include <inttypes.h>
@@ -11,77 +10,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/filter.h"
 #include "text/lines.h"
+#include "text/store.h"
 #include "text/strings.h"
 
-/* The tokens of all sentences of one side, one after another. */
-typedef struct column {
-    int32_t *ids;
-    int64_t count, capacity;
-    int64_t *ends; /* [pairs] where each sentence ends in ids */
-    int64_t ends_capacity;
-} column;
+/* A pair: its source's ids are ids[start ..], its target's follow. */
+typedef struct record {
+    int64_t start, line;
+    int32_t source, target; /* how many */
+} record;
 
 struct hw_corpus {
     hw_corpus_counts counts;
-    column source, target;
-    int64_t *lines; /* [pairs] */
-    int64_t lines_capacity;
+    hw_store records, ids;
+    int64_t id_count;
+    hw_store_place place;
 };
+
+/* How many pairs are looked at between two releases of their memory. */
+enum { RELEASE_EVERY = 1 << 16 };
 
 static const char *const drop_names[HW_DROPS] = {
     [HW_DROP_BLANK] = "with a blank side",
     [HW_DROP_LONG] = "longer than the limit",
+    [HW_DROP_RATIO] = "with sides of too different length",
+    [HW_DROP_IDENTICAL] = "with identical sides",
+    [HW_DROP_DUPLICATE] = "that stood there before",
 };
 
-/* Room for count items in all; false where the machine has none. */
-static bool make_room(void **items, int64_t count, int64_t *capacity, size_t size)
+/* Room for one pair more. */
+static bool make_room(hw_corpus *corpus, int64_t tokens, hw_error *err)
 {
-    if (count <= *capacity) return true;
-    int64_t larger = count + count / 2 + 64;
-    void *moved = realloc(*items, (size_t)larger * size);
-    if (!moved) return false;
-    *items = moved;
-    *capacity = larger;
-    return true;
+    return hw_store_grow(&corpus->ids, (size_t)(corpus->id_count + tokens) * sizeof(int32_t), &corpus->place, err) &&
+           hw_store_grow(&corpus->records, (size_t)(corpus->counts.pairs + 1) * sizeof(record), &corpus->place, err);
 }
 
-static bool column_room(column *c, int64_t pairs, int64_t tokens)
-{
-    return make_room((void **)&c->ids, c->count + tokens, &c->capacity, sizeof *c->ids) &&
-           make_room((void **)&c->ends, pairs + 1, &c->ends_capacity, sizeof *c->ends);
-}
+/* Where the ids of the next pair go. */
+static int32_t *next_ids(const hw_corpus *corpus) { return (int32_t *)corpus->ids.data + corpus->id_count; }
 
-static bool corpus_room(hw_corpus *corpus, int64_t source_tokens, int64_t target_tokens)
+static void count_side(const int32_t *ids, int64_t count, int64_t *tokens, int64_t *unknown, int64_t *longest)
 {
-    int64_t pairs = corpus->counts.pairs;
-    return column_room(&corpus->source, pairs, source_tokens) && column_room(&corpus->target, pairs, target_tokens) &&
-           make_room((void **)&corpus->lines, pairs + 1, &corpus->lines_capacity, sizeof *corpus->lines);
-}
-
-static hw_ids column_get(const column *c, int64_t pair)
-{
-    int64_t start = pair ? c->ends[pair - 1] : 0;
-    return (hw_ids){.ids = c->ids + start, .count = c->ends[pair] - start};
-}
-
-/* Counts the sentence that was put at the end of the column. */
-static void column_end(column *c, int64_t pair, int64_t count, int64_t *tokens, int64_t *unknown, int64_t *longest)
-{
-    for (int64_t i = 0; i < count; i++) *unknown += c->ids[c->count + i] == HW_UNKNOWN;
-    c->count += count;
-    c->ends[pair] = c->count;
+    for (int64_t i = 0; i < count; i++) *unknown += ids[i] == HW_UNKNOWN;
     *tokens += count;
     if (count > *longest) *longest = count;
 }
 
-/* Takes in the pair whose ids stand behind the end of both columns. */
+/* Takes in the pair whose ids stand at next_ids. */
 static void end_pair(hw_corpus *corpus, int64_t source, int64_t target, int64_t line)
 {
     hw_corpus_counts *n = &corpus->counts;
-    column_end(&corpus->source, n->pairs, source, &n->source_tokens, &n->source_unknown, &n->source_longest);
-    column_end(&corpus->target, n->pairs, target, &n->target_tokens, &n->target_unknown, &n->target_longest);
-    corpus->lines[n->pairs++] = line;
+    const int32_t *ids = next_ids(corpus);
+    count_side(ids, source, &n->source_tokens, &n->source_unknown, &n->source_longest);
+    count_side(ids + source, target, &n->target_tokens, &n->target_unknown, &n->target_longest);
+    ((record *)corpus->records.data)[n->pairs++] =
+        (record){.start = corpus->id_count, .line = line, .source = (int32_t)source, .target = (int32_t)target};
+    corpus->id_count += source + target;
 }
 
 hw_corpus *hw_corpus_new(void)
@@ -91,51 +75,52 @@ hw_corpus *hw_corpus_new(void)
     return corpus;
 }
 
+void hw_corpus_release(const hw_corpus *corpus)
+{
+    hw_store_release(&corpus->records);
+    hw_store_release(&corpus->ids);
+}
+
 void hw_corpus_free(hw_corpus *corpus)
 {
     if (!corpus) return;
-    free(corpus->source.ids);
-    free(corpus->source.ends);
-    free(corpus->target.ids);
-    free(corpus->target.ends);
-    free(corpus->lines);
+    hw_store_free(&corpus->records);
+    hw_store_free(&corpus->ids);
     free(corpus);
 }
 
 void hw_corpus_add(hw_corpus *corpus, hw_ids source, hw_ids target, int64_t line)
 {
+    hw_error err;
     HW_CHECK(source.count > 0 && target.count > 0, "a pair with an empty side");
-    HW_CHECK(corpus_room(corpus, source.count, target.count), "out of memory");
-    memcpy(corpus->source.ids + corpus->source.count, source.ids, (size_t)source.count * sizeof *source.ids);
-    memcpy(corpus->target.ids + corpus->target.count, target.ids, (size_t)target.count * sizeof *target.ids);
+    HW_CHECK(make_room(corpus, source.count + target.count, &err), "%s", err.message);
+    memcpy(next_ids(corpus), source.ids, (size_t)source.count * sizeof *source.ids);
+    memcpy(next_ids(corpus) + source.count, target.ids, (size_t)target.count * sizeof *target.ids);
     end_pair(corpus, source.count, target.count, line);
     corpus->counts.lines++;
 }
 
 const hw_corpus_counts *hw_corpus_count(const hw_corpus *corpus) { return &corpus->counts; }
 
-static void check_pair(const hw_corpus *corpus, int64_t pair)
+static const record *record_of(const hw_corpus *corpus, int64_t pair)
 {
     HW_CHECK(pair >= 0 && pair < corpus->counts.pairs, "pair %" PRId64 " of %" PRId64, pair, corpus->counts.pairs);
+    return (const record *)corpus->records.data + pair;
 }
 
 hw_ids hw_corpus_source(const hw_corpus *corpus, int64_t pair)
 {
-    check_pair(corpus, pair);
-    return column_get(&corpus->source, pair);
+    const record *r = record_of(corpus, pair);
+    return (hw_ids){.ids = (const int32_t *)corpus->ids.data + r->start, .count = r->source};
 }
 
 hw_ids hw_corpus_target(const hw_corpus *corpus, int64_t pair)
 {
-    check_pair(corpus, pair);
-    return column_get(&corpus->target, pair);
+    const record *r = record_of(corpus, pair);
+    return (hw_ids){.ids = (const int32_t *)corpus->ids.data + r->start + r->source, .count = r->target};
 }
 
-int64_t hw_corpus_line(const hw_corpus *corpus, int64_t pair)
-{
-    check_pair(corpus, pair);
-    return corpus->lines[pair];
-}
+int64_t hw_corpus_line(const hw_corpus *corpus, int64_t pair) { return record_of(corpus, pair)->line; }
 
 /* FNV-1a over whole numbers instead of bytes; its upper half is folded into the lower, which multiplying never does. */
 static uint64_t mix(uint64_t state, uint64_t number)
@@ -144,19 +129,17 @@ static uint64_t mix(uint64_t state, uint64_t number)
     return state ^ state >> 32;
 }
 
-static uint64_t column_fingerprint(const column *c, int64_t pairs, uint64_t state)
-{
-    for (int64_t i = 0; i < c->count; i++) state = mix(state, (uint64_t)c->ids[i]);
-    for (int64_t i = 0; i < pairs; i++) state = mix(state, (uint64_t)c->ends[i]);
-    return state;
-}
-
 uint64_t hw_corpus_fingerprint(const hw_corpus *corpus)
 {
-    int64_t pairs = corpus->counts.pairs;
-    uint64_t state = column_fingerprint(&corpus->source, pairs, HW_HASH_START);
-    state = column_fingerprint(&corpus->target, pairs, state);
-    for (int64_t i = 0; i < pairs; i++) state = mix(state, (uint64_t)corpus->lines[i]);
+    uint64_t state = HW_HASH_START;
+    for (int64_t pair = 0; pair < corpus->counts.pairs; pair++) {
+        const record *r = record_of(corpus, pair);
+        const int32_t *ids = (const int32_t *)corpus->ids.data + r->start;
+        const uint64_t numbers[] = {(uint64_t)r->line, (uint64_t)r->source, (uint64_t)r->target};
+        for (int i = 0; i < 3; i++) state = mix(state, numbers[i]);
+        for (int64_t i = 0; i < r->source + r->target; i++) state = mix(state, (uint64_t)ids[i]);
+        if (pair % RELEASE_EVERY == 0) hw_corpus_release(corpus);
+    }
     return state;
 }
 
@@ -168,7 +151,7 @@ typedef struct input {
     char path[HW_PATH];
     hw_reader *reader;
     hw_tokens tokens; /* of the line */
-    bool blank;
+    hw_filter_side line;
 } input;
 
 static bool open_input(input *in, const char *directory, const char *prefix, hw_error *err)
@@ -185,8 +168,8 @@ static int read_input(input *in, hw_error *err)
     size_t bytes;
     int got = hw_next_line(in->reader, in->path, &line, &bytes, err);
     if (got != 1) return got;
-    in->blank = hw_count_words(line, bytes) == 0;
     hw_tokenizer_encode(in->side->tokenizer, in->side->vocabulary, line, bytes, &in->tokens);
+    in->line = (hw_filter_side){line, bytes, in->tokens.count};
     return 1;
 }
 
@@ -203,40 +186,32 @@ static bool different_lengths(input *source, input *target, hw_error *err)
                    source->path, hw_reader_number(source->reader), target->path, hw_reader_number(target->reader));
 }
 
-/* Why the pair is not wanted, or HW_DROPS. */
-static hw_drop reason_to_drop(const input *source, const input *target, int64_t max_length)
+static bool take_pair(hw_corpus *corpus, hw_filter *filter, const input *source, const input *target, hw_error *err)
 {
-    if (source->blank || target->blank) return HW_DROP_BLANK;
-    if (max_length && (source->tokens.count > max_length || target->tokens.count > max_length)) return HW_DROP_LONG;
-    return HW_DROPS;
-}
-
-static bool take_pair(hw_corpus *corpus, const input *source, const input *target, int64_t max_length, hw_error *err)
-{
-    corpus->counts.lines++;
-    hw_drop drop = reason_to_drop(source, target, max_length);
+    hw_drop drop;
+    if (!hw_filter_pair(filter, &source->line, &target->line, &drop, err)) return false;
+    if (++corpus->counts.lines % RELEASE_EVERY == 0) hw_corpus_release(corpus);
     if (drop != HW_DROPS) {
         corpus->counts.dropped[drop]++;
         return true;
     }
     const hw_tokens *s = &source->tokens, *t = &target->tokens;
-    if (!corpus_room(corpus, s->count, t->count))
-        return hw_fail(err, "%s: this machine has not enough memory for the corpus (%" PRId64 " pairs so far)",
-                       source->path, corpus->counts.pairs);
-    for (int64_t i = 0; i < s->count; i++) corpus->source.ids[corpus->source.count + i] = s->items[i].id;
-    for (int64_t i = 0; i < t->count; i++) corpus->target.ids[corpus->target.count + i] = t->items[i].id;
+    if (!make_room(corpus, s->count + t->count, err)) return hw_fail_in(err, "%s: ", source->path);
+    int32_t *ids = next_ids(corpus);
+    for (int64_t i = 0; i < s->count; i++) *ids++ = s->items[i].id;
+    for (int64_t i = 0; i < t->count; i++) *ids++ = t->items[i].id;
     end_pair(corpus, s->count, t->count, hw_reader_number(source->reader));
     return true;
 }
 
-static bool read_pairs(hw_corpus *corpus, input *source, input *target, int64_t max_length, hw_error *err)
+static bool read_pairs(hw_corpus *corpus, hw_filter *filter, input *source, input *target, hw_error *err)
 {
     for (;;) {
         int got = read_input(source, err), other = got < 0 ? got : read_input(target, err);
         if (got < 0 || other < 0) return false;
         if (got != other) return different_lengths(source, target, err);
         if (!got) break;
-        if (!take_pair(corpus, source, target, max_length, err)) return false;
+        if (!take_pair(corpus, filter, source, target, err)) return false;
     }
     if (corpus->counts.pairs) return true;
     char text[512];
@@ -245,17 +220,21 @@ static bool read_pairs(hw_corpus *corpus, input *source, input *target, int64_t 
 }
 
 hw_corpus *hw_corpus_load(const char *directory, const char *prefix, const hw_side *source, const hw_side *target,
-                          int64_t max_length, hw_error *err)
+                          const hw_corpus_options *options, hw_error *err)
 {
+    static const hw_corpus_options all = {0};
     hw_corpus *corpus = hw_corpus_new();
+    hw_filter filter = {.options = options ? options : &all};
+    corpus->place = filter.place = (hw_store_place){filter.options->scratch, filter.options->memory};
     hw_arena *scratch = hw_arena_new(0);
     input in = {.side = source, .tokens = hw_tokens_new(scratch)};
     input out = {.side = target, .tokens = hw_tokens_new(scratch)};
     bool good = open_input(&in, directory, prefix, err) && open_input(&out, directory, prefix, err) &&
-                read_pairs(corpus, &in, &out, max_length, err);
+                read_pairs(corpus, &filter, &in, &out, err);
     hw_reader_close(in.reader);
     hw_reader_close(out.reader);
     hw_arena_free(scratch);
+    hw_filter_clear(&filter);
     if (good) return corpus;
     hw_corpus_free(corpus);
     return NULL;

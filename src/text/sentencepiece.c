@@ -122,8 +122,8 @@ static void add_piece(const char *piece, size_t bytes, void *context)
 {
     encoding *e = context;
     int32_t id = e->v ? hw_vocabulary_find(e->v, piece, bytes) : HW_UNKNOWN;
-    const char *text = id == HW_UNKNOWN ? hw_arena_copy(e->tokens->arena, piece, bytes)
-                                        : hw_vocabulary_token(e->v, id, NULL);
+    const char *text =
+        id == HW_UNKNOWN ? hw_arena_copy(e->tokens->arena, piece, bytes) : hw_vocabulary_token(e->v, id, NULL);
     hw_tokens_add(e->tokens, text, bytes, id);
 }
 
@@ -239,9 +239,13 @@ static hw_sentencepiece *train(const hw_subword_options *o, text *x, hw_error *e
 {
     char reason[HW_SPM_REASON];
     buffer made = {0};
-    hw_spm_training training = {.bpe = o->bpe, .size = o->size, .coverage = o->coverage,
-                                .byte_fallback = o->byte_fallback, .normalization = o->normalization,
-                                .next = next_line, .context = x};
+    hw_spm_training training = {.bpe = o->bpe,
+                                .size = o->size,
+                                .coverage = o->coverage,
+                                .byte_fallback = o->byte_fallback,
+                                .normalization = o->normalization,
+                                .next = next_line,
+                                .context = x};
     bool good = hw_spm_train(&training, take_model, &made, reason);
     if (x->failed) {
         hw_fail(err, "%s", x->err.message);
@@ -269,9 +273,8 @@ hw_tokenizer *hw_tokenizer_train(const hw_subword_options *o, int count, const c
     }
     rewind_text(&x);
     if (!model) return NULL;
-    hw_tokenizer *t = calloc(1, sizeof *t);
+    hw_tokenizer *t = malloc(sizeof *t);
     HW_CHECK(t, "out of memory");
-    t->kind = &hw_tokenizer_sentencepiece;
-    t->model = model;
+    *t = (hw_tokenizer){.kind = &hw_tokenizer_sentencepiece, .owners = 1, .model = model};
     return t;
 }

@@ -24,13 +24,16 @@ namespace {
 
 void say(char reason[HW_SPM_REASON], const char *text) { std::snprintf(reason, HW_SPM_REASON, "%s", text); }
 
-// The library's message without the place in its source that it begins with: "Internal: file.cc(12) [test] text".
-void say(char reason[HW_SPM_REASON], const sentencepiece::util::Status &status)
+// The library's message without its kind and the place in its source that it begins with, "Internal: file.cc(12) [test]
+// text"; where nothing is left, what stands for it.
+void say(char reason[HW_SPM_REASON], const sentencepiece::util::Status &status, const char *otherwise)
 {
-    const std::string text = status.ToString();
-    const size_t end = text.find("] ");
-    const std::string rest = end == std::string::npos ? "" : text.substr(end + 2);
-    say(reason, rest.find_first_not_of(' ') == std::string::npos ? text.c_str() : rest.c_str());
+    std::string text = status.ToString();
+    for (const char *before : {"Internal: ", "] "}) {
+        const size_t at = text.find(before);
+        if (at != std::string::npos) text = text.substr(at + std::string(before).size());
+    }
+    say(reason, text.find_first_not_of(' ') == std::string::npos ? otherwise : text.c_str());
 }
 
 // The model's type is not told by the library's headers, but what the type can do is.
@@ -93,7 +96,7 @@ extern "C" hw_spm *hw_spm_load(const void *model, size_t bytes, char reason[HW_S
             find_type(m.get());
             return m.release();
         }
-        say(reason, status);
+        say(reason, status, "the bytes are none");
     } catch (const std::exception &e) {
         say(reason, e.what());
     }
@@ -158,7 +161,7 @@ extern "C" bool hw_spm_train(const hw_spm_training *training, hw_spm_sink sink, 
             sink(model.data(), model.size(), context);
             return true;
         }
-        say(reason, status);
+        say(reason, status, "nothing is left of the text");
     } catch (const std::exception &e) {
         say(reason, e.what());
     }

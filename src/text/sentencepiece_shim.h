@@ -1,5 +1,5 @@
-/* Inside layer 6: the library SentencePiece (Kudo and Richardson 2018, "SentencePiece: a simple and language independent
- * subword tokenizer") as seen from C.
+/* Inside layer 6: the library SentencePiece (Kudo and Richardson 2018, "SentencePiece: a simple and language
+ * independent subword tokenizer") as seen from C.
  *
  * The library is C++; sentencepiece_shim.cc is the one file of it here and does nothing but pass text through. No
  * exception leaves it, and what the library says about a failure comes back as text. Models are read and made as bytes:

@@ -22,9 +22,9 @@ void *hw_grow(hw_arena *arena, void *items, int64_t count, int64_t *capacity, si
 }
 
 /* Where the string stands in the table, or the free place where it would. */
-static int64_t place_of(const hw_strings *s, const char *text, size_t bytes)
+static int64_t place_of(const hw_strings *s, uint64_t hash, const char *text, size_t bytes)
 {
-    uint64_t mask = (uint64_t)s->slots - 1, at = hw_hash(HW_HASH_START, text, bytes) & mask;
+    uint64_t mask = (uint64_t)s->slots - 1, at = hash & mask;
     for (; s->table[at]; at = (at + 1) & mask) {
         const hw_string *item = &s->items[s->table[at] - 1];
         if (item->bytes == bytes && !memcmp(item->text, text, bytes)) break;
@@ -32,16 +32,26 @@ static int64_t place_of(const hw_strings *s, const char *text, size_t bytes)
     return (int64_t)at;
 }
 
+static uint64_t hash_of(const char *text, size_t bytes) { return hw_hash(HW_HASH_START, text, bytes); }
+
+int64_t hw_strings_find_hash(const hw_strings *s, uint64_t hash, const char *text, size_t bytes)
+{
+    return s->slots ? s->table[place_of(s, hash, text, bytes)] - 1 : -1;
+}
+
 int64_t hw_strings_find(const hw_strings *s, const char *text, size_t bytes)
 {
-    return s->slots ? s->table[place_of(s, text, bytes)] - 1 : -1;
+    return hw_strings_find_hash(s, hash_of(text, bytes), text, bytes);
 }
 
 static void double_table(hw_strings *s)
 {
     s->slots = s->slots ? 2 * s->slots : 64;
     s->table = hw_arena_calloc(s->arena, (size_t)s->slots, sizeof *s->table);
-    for (int64_t i = 0; i < s->count; i++) s->table[place_of(s, s->items[i].text, s->items[i].bytes)] = i + 1;
+    for (int64_t i = 0; i < s->count; i++) {
+        const hw_string *item = &s->items[i];
+        s->table[place_of(s, hash_of(item->text, item->bytes), item->text, item->bytes)] = i + 1;
+    }
 }
 
 /* A copy ended by a 0 byte. Strings share blocks, since the arena's own unit is a cache line. */
@@ -62,7 +72,7 @@ static const char *copy_text(hw_strings *s, const char *text, size_t bytes)
 hw_string *hw_strings_add(hw_strings *s, const char *text, size_t bytes)
 {
     if (2 * (s->count + 1) > s->slots) double_table(s);
-    int64_t place = place_of(s, text, bytes);
+    int64_t place = place_of(s, hash_of(text, bytes), text, bytes);
     if (s->table[place]) return &s->items[s->table[place] - 1];
     s->items = hw_grow(s->arena, s->items, s->count, &s->capacity, sizeof *s->items);
     s->items[s->count] = (hw_string){.text = copy_text(s, text, bytes), .bytes = bytes};

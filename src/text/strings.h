@@ -25,6 +25,8 @@ typedef struct hw_strings {
 } hw_strings;
 
 int64_t hw_strings_find(const hw_strings *s, const char *text, size_t bytes); /* its number, or -1 */
+/* The same where the hash, hw_hash(HW_HASH_START, text, bytes), is known. */
+int64_t hw_strings_find_hash(const hw_strings *s, uint64_t hash, const char *text, size_t bytes);
 /* The string of the set, old or new (with value 0); valid until the next is added. */
 hw_string *hw_strings_add(hw_strings *s, const char *text, size_t bytes);
 

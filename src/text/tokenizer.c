@@ -72,7 +72,7 @@ static bool set_model(hw_tokenizer *t, const char *path, hw_error *err)
 
 hw_tokenizer *hw_tokenizer_new(const hw_tokenizer_options *options, hw_error *err)
 {
-    hw_tokenizer made = {.kind = find_kind(options->name, err)};
+    hw_tokenizer made = {.kind = find_kind(options->name, err), .owners = 1};
     if (!made.kind) return NULL;
     if (options->joiner && *options->joiner && !set_joiner(&made, options->joiner, err)) return NULL;
     if (!set_model(&made, options->model, err)) return NULL;
@@ -82,9 +82,15 @@ hw_tokenizer *hw_tokenizer_new(const hw_tokenizer_options *options, hw_error *er
     return t;
 }
 
+hw_tokenizer *hw_tokenizer_share(hw_tokenizer *t)
+{
+    t->owners++;
+    return t;
+}
+
 void hw_tokenizer_free(hw_tokenizer *t)
 {
-    if (!t) return;
+    if (!t || --t->owners) return;
     hw_sentencepiece_free(t->model);
     free(t);
 }

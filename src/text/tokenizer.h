@@ -20,8 +20,9 @@ extern const hw_tokenizer_kind hw_tokenizer_word, hw_tokenizer_char, hw_tokenize
 
 struct hw_tokenizer {
     const hw_tokenizer_kind *kind;
-    size_t mark_bytes;             /* 0: no joiner */
-    char mark[HW_MARK + 1];        /* the joiner without the blank after it: "@@" */
+    int owners;
+    size_t mark_bytes;              /* 0: no joiner */
+    char mark[HW_MARK + 1];         /* the joiner without the blank after it: "@@" */
     struct hw_sentencepiece *model; /* or NULL */
 };
 

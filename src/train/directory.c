@@ -15,8 +15,9 @@
 
 /* What a run writes, beside the kept weights; in the order in which all is cleared. */
 static const char *const files[] = {
-    "checkpoint.safetensors", "model.safetensors", "config.yaml", "source.vocab", "target.vocab",
-    "shared.vocab",           "train.tsv",         "valid.tsv",   "times.tsv",    "curves.svg",
+    "checkpoint.safetensors", "model.safetensors", "config.yaml",  "source.vocab", "target.vocab", "shared.vocab",
+    "source.model",           "target.model",      "shared.model", "train.tsv",    "valid.tsv",    "times.tsv",
+    "curves.svg",
 };
 enum { FILES = sizeof files / sizeof *files };
 

@@ -86,18 +86,20 @@ const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error 
 {
     static const char *const required[] = {"training.model_dir", "data.dir", NULL};
     if (!hw_config_require(config, required, err)) return NULL;
-    hw_vocabulary *source, *target;
-    if (!hw_start_vocabularies(config, arena, &source, &target, err)) return NULL;
-    hw_bundle *bundle = hw_bundle_new(config, source, target, false, err);
+    hw_texts texts;
+    if (!hw_start_texts(config, arena, &texts, err)) return NULL;
+    hw_bundle *bundle = hw_bundle_new(config, &texts, false, err);
     if (!bundle || !hw_start_values(config, bundle->network, err)) {
         hw_bundle_free(bundle);
         return NULL;
     }
     const char *text = NULL;
     hw_side from = hw_bundle_source(bundle), to = hw_bundle_target(bundle);
-    hw_corpus *corpus = hw_corpus_load(config->data.dir, config->data.train, &from, &to, config->data.max_length, err);
+    hw_corpus_options filters = hw_bundle_filters(config);
+    filters.scratch = NULL; /* the directory may not be there yet */
+    hw_corpus *corpus = hw_corpus_load(config->data.dir, config->data.train, &from, &to, &filters, err);
     hw_corpus *valid = corpus && config->training.validate_every > 0
-                           ? hw_corpus_load(config->data.dir, config->data.valid, &from, &to, 0, err)
+                           ? hw_corpus_load(config->data.dir, config->data.valid, &from, &to, NULL, err)
                            : NULL;
     if (corpus && (valid || config->training.validate_every <= 0)) text = describe(bundle, corpus, arena);
     hw_corpus_free(valid);

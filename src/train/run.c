@@ -242,6 +242,7 @@ bool hw_train(const hw_config *config, const hw_train_options *options, hw_train
     hw_log_close(&r.times_log);
     hw_validator_free(r.validator);
     hw_trainer_free(r.trainer);
+    for (int side = 0; side < 2; side++) hw_sampler_free(r.sampler[side]);
     hw_corpus_free(r.corpus);
     hw_bundle_free(r.bundle);
     hw_arena_free(r.batch_arena);

@@ -15,6 +15,7 @@ typedef struct hw_run {
     hw_bundle *bundle;       /* the network in training */
     hw_bundle shown;         /* the same with the network that is validated and saved, maybe an average */
     hw_corpus *corpus;
+    hw_sampler *sampler[2];  /* of source and target; NULL: each sentence is always cut the same way */
     hw_trainer *trainer;
     hw_validator *validator; /* NULL: nothing is validated */
     hw_batcher batcher;
@@ -51,10 +52,8 @@ void hw_run_prune(const hw_run *r);
 
 /* ---- start.c ---- */
 
-/* The vocabularies of a new run: those of training.init_from, or new ones from the training set. They live in the
- * arena. */
-bool hw_start_vocabularies(const hw_config *config, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target,
-                           hw_error *err);
+/* The texts of a new run: those of training.init_from, or new ones from the training set; see hw_texts_new. */
+bool hw_start_texts(const hw_config *config, hw_arena *arena, hw_texts *texts, hw_error *err);
 /* The values of a new run: those of training.init_from, or drawn ones. */
 bool hw_start_values(const hw_config *config, hw_transformer *network, hw_error *err);
 /* Everything up to the first step but logs and first checkpoint: data, network, the state to go on from. */

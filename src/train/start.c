@@ -83,25 +83,12 @@ static bool same_network(const hw_config *c, const origin *o, hw_arena *arena, h
     return *list ? fail(c, err, "%s is another network: %s", c->training.init_from, list) : true;
 }
 
-static bool vocabularies_in(const hw_config *c, const char *directory, hw_arena *arena, hw_vocabulary **source,
-                            hw_vocabulary **target, hw_error *err)
-{
-    char path[HW_PATH];
-    bool shared = c->text.shared_vocabulary;
-    if (!hw_bundle_path(path, directory, shared ? "shared.vocab" : "source.vocab", err)) return false;
-    *source = *target = hw_vocabulary_load(arena, path, err);
-    if (shared || !*source) return *source != NULL;
-    *target = hw_bundle_path(path, directory, "target.vocab", err) ? hw_vocabulary_load(arena, path, err) : NULL;
-    return *target != NULL;
-}
-
-bool hw_start_vocabularies(const hw_config *c, hw_arena *arena, hw_vocabulary **source, hw_vocabulary **target,
-                           hw_error *err)
+bool hw_start_texts(const hw_config *c, hw_arena *arena, hw_texts *texts, hw_error *err)
 {
     origin o;
-    if (!*c->training.init_from) return hw_bundle_vocabularies(c, arena, source, target, err);
+    if (!*c->training.init_from) return hw_texts_new(c, arena, texts, err);
     return find_origin(c, &o, err) && same_network(c, &o, arena, err) &&
-           vocabularies_in(c, o.directory, arena, source, target, err);
+           hw_texts_load(c, o.directory, arena, texts, err);
 }
 
 bool hw_start_values(const hw_config *c, hw_transformer *network, hw_error *err)
@@ -114,27 +101,39 @@ bool hw_start_values(const hw_config *c, hw_transformer *network, hw_error *err)
 
 /* ---- data and network -------------------------------------------------------------------------------------------- */
 
+static bool make_samplers(hw_run *r, hw_error *err)
+{
+    const hw_bundle *b = r->bundle;
+    double alpha = r->config->text.sampling;
+    return alpha <= 0 || ((r->sampler[0] = hw_sampler_new(b->source_tokenizer, b->source_vocabulary, alpha, err)) &&
+                          (r->sampler[1] = hw_sampler_new(b->target_tokenizer, b->target_vocabulary, alpha, err)));
+}
+
 static bool load_data(hw_run *r, hw_error *err)
 {
     const hw_config *c = r->config;
     hw_side source = hw_bundle_source(r->bundle), target = hw_bundle_target(r->bundle);
+    hw_corpus_options filters = hw_bundle_filters(c);
     char text[512];
-    r->corpus = hw_corpus_load(c->data.dir, c->data.train, &source, &target, c->data.max_length, err);
-    if (!r->corpus) return false;
+    r->corpus = hw_corpus_load(c->data.dir, c->data.train, &source, &target, &filters, err);
+    if (!r->corpus || !make_samplers(r, err)) return false;
     hw_run_say(r, "training data: %s", hw_corpus_describe(r->corpus, text));
     r->batcher = hw_batcher_new(r->corpus, &(hw_batcher_options){.seed = (uint64_t)c->training.seed,
                                                                  .target_tokens = c->training.batch_tokens,
-                                                                 .sentences = c->training.batch_sentences});
+                                                                 .sentences = c->training.batch_sentences,
+                                                                 .source_sampler = r->sampler[0],
+                                                                 .target_sampler = r->sampler[1]});
     if (r->batcher.oversized)
         hw_run_say(r, "warning: %lld pairs are larger than training.batch_tokens; each makes a batch of its own",
                    (long long)r->batcher.oversized);
     return true;
 }
 
-static bool make_network(hw_run *r, const hw_vocabulary *source, const hw_vocabulary *target, hw_error *err)
+static bool make_network(hw_run *r, const hw_texts *texts, hw_error *err)
 {
     const hw_config *c = r->config;
-    r->bundle = hw_bundle_new(c, source, target, false, err);
+    const hw_vocabulary *source = texts->source_vocabulary, *target = texts->target_vocabulary;
+    r->bundle = hw_bundle_new(c, texts, false, err);
     if (!r->bundle || !load_data(r, err)) return false;
     hw_transformer *network = r->bundle->network;
     r->trainer = hw_trainer_new(network, c);
@@ -202,8 +201,8 @@ static bool go_on(hw_run *r, hw_error *err)
 bool hw_run_begin(hw_run *r, bool resume, hw_error *err)
 {
     const hw_config *c = r->config;
-    hw_vocabulary *source, *target;
-    bool ok = resume ? vocabularies_in(c, c->training.model_dir, r->arena, &source, &target, err)
-                     : hw_start_vocabularies(c, r->arena, &source, &target, err);
-    return ok && make_network(r, source, target, err) && (resume ? go_on(r, err) : new_run(r, err));
+    hw_texts texts;
+    bool ok = resume ? hw_texts_load(c, c->training.model_dir, r->arena, &texts, err)
+                     : hw_start_texts(c, r->arena, &texts, err);
+    return ok && make_network(r, &texts, err) && (resume ? go_on(r, err) : new_run(r, err));
 }

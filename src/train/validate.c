@@ -50,7 +50,7 @@ hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err)
     v->arena = hw_arena_new(0);
     v->scratch = hw_arena_new(0);
     hw_side source = hw_bundle_source(bundle), target = hw_bundle_target(bundle);
-    v->corpus = hw_corpus_load(c->data.dir, c->data.valid, &source, &target, 0, err);
+    v->corpus = hw_corpus_load(c->data.dir, c->data.valid, &source, &target, NULL, err);
     if (v->corpus) v->sources = read_side(v, c->data.source, source.tokenizer, false, err);
     if (v->sources) v->references = read_side(v, c->data.target, target.tokenizer, true, err);
     if (!v->references) {
