@@ -1,21 +1,15 @@
-/* headwise vocab: the vocabulary of some text.
+/* headwise vocab: the vocabulary of some text, and the models that cut text into pieces (vocab_model.c).
  *
- * Training makes its vocabularies by itself; this shows what they would be, makes one of text that is not the
- * training's, and tells how much of the text a smaller one covers. */
-#include "cli/cli.h"
+ * Training makes its vocabularies and models by itself; this shows what they would be, makes those of text that is not
+ * the training's, tells how much of the text a smaller vocabulary covers, and shows what a model makes of a line. */
+#include "cli/vocab.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 
 #include <headwise/text.h>
 
-typedef struct options {
-    const char *output, *tokenizer;
-    int64_t min_count, max_size;
-    bool counts;
-} options;
-
-#define AT(field) offsetof(options, field)
+#define AT(field) offsetof(hw_vocab_options, field)
 static const hw_cli_option table[] = {
     {"output", 'o', "FILE", HW_CLI_TEXT, AT(output),
      "write the vocabulary to FILE, whole or not at all (standard output)", 0, 0, NULL},
@@ -23,8 +17,29 @@ static const hw_cli_option table[] = {
     {"tokenizer", 0, "NAME", HW_CLI_TEXT, AT(tokenizer), "how lines are cut into tokens: word, char (word)", 0, 0,
      NULL},
     {"min-count", 0, "N", HW_CLI_INTEGER, AT(min_count), "leave out tokens that are rarer (1)", 1, 1e15, NULL},
-    {"max-size", 0, "N", HW_CLI_INTEGER, AT(max_size), "keep only the commonest, N with <unk>, <s>, </s> (no limit)", 4,
-     1e9, NULL},
+    {"max-size", 0, "N", HW_CLI_INTEGER, AT(max_size),
+     "keep only the commonest, N with <unk>, <s>, </s> (no limit; with --train 8000)", 4, 1e9, NULL},
+    {"train", 0, "MODEL", HW_CLI_TEXT, AT(train),
+     "train a SentencePiece model on the files and write it to MODEL, say shared.model, and its vocabulary beside it",
+     0, 0, NULL},
+    {"type", 0, "NAME", HW_CLI_CHOICE, AT(type), "of the model to be trained: unigram, bpe (unigram)", 0, 0,
+     hw_vocab_types},
+    {"normalization", 0, "NAME", HW_CLI_CHOICE, AT(normalization),
+     "what the model to be trained does to text first: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf, identity (nmt_nfkc)", 0, 0,
+     hw_vocab_normalizations},
+    {"coverage", 0, "SHARE", HW_CLI_NUMBER, AT(coverage),
+     "of the characters, rare ones left out, that the model to be trained has pieces for (0.9995)", 0.9, 1, NULL},
+    {"no-byte-fallback", 0, NULL, HW_CLI_FLAG, AT(no_byte_fallback),
+     "let the model to be trained have no pieces for bytes, so that rare characters are unknown", 0, 0, NULL},
+    {"lines", 0, "N", HW_CLI_INTEGER, AT(lines), "train on so many lines at most, evenly over the files (all)", 0, 1e15,
+     NULL},
+    {"encode", 0, "MODEL", HW_CLI_TEXT, AT(encode),
+     "cut each line into pieces, as a .model file or a model directory does, and print them with blanks between", 0, 0,
+     NULL},
+    {"decode", 0, "MODEL", HW_CLI_TEXT, AT(decode),
+     "the reverse: print the text that the pieces of each line stand for", 0, 0, NULL},
+    {"side", 0, "SIDE", HW_CLI_CHOICE, AT(side), "whose tokenizer of a model directory: source, target (source)", 0, 0,
+     hw_vocab_sides},
 };
 
 static int64_t count_of(const hw_counts *counts, const hw_vocabulary *v, int32_t id)
@@ -72,14 +87,15 @@ static void say_what_was_made(const hw_cli *cli, const hw_counts *counts, const 
                 hw_cli_count(hw_counts_total(counts), total), 100 * coverage(counts, v));
 }
 
-static int make(hw_cli *cli, const options *o, const hw_tokenizer *t)
+static int make(hw_cli *cli, const hw_vocab_options *o, const hw_tokenizer *t)
 {
     hw_error err;
     hw_counts *counts = hw_counts_new(cli->arena);
     for (int i = 0; i < cli->argument_count; i++)
         if (!hw_counts_add_file(counts, t, cli->arguments[i], &err)) return hw_cli_fail(&err);
-    const hw_vocabulary *v = hw_vocabulary_build(
-        cli->arena, counts, &(hw_vocabulary_options){.min_count = o->min_count, .max_size = o->max_size});
+    hw_vocabulary_options limits = {.min_count = o->min_count < 0 ? 0 : o->min_count,
+                                    .max_size = o->max_size < 0 ? 0 : o->max_size};
+    const hw_vocabulary *v = hw_vocabulary_build(cli->arena, counts, &limits);
     if (o->output && !hw_vocabulary_save(v, o->output, &err)) return hw_cli_fail(&err);
     if (cli->json)
         print_json(counts, v);
@@ -89,21 +105,87 @@ static int make(hw_cli *cli, const options *o, const hw_tokenizer *t)
     return HW_CLI_DONE;
 }
 
-static int run(hw_cli *cli)
+static int count(hw_cli *cli, const hw_vocab_options *o)
 {
-    options o = {.tokenizer = "word", .min_count = 1};
-    if (!hw_cli_parse(cli, &o)) return cli->status;
     hw_error err;
-    hw_tokenizer *t = hw_tokenizer_new(&(hw_tokenizer_options){.name = o.tokenizer}, &err);
+    hw_tokenizer *t = hw_tokenizer_new(&(hw_tokenizer_options){.name = o->tokenizer ? o->tokenizer : "word"}, &err);
     if (!t) return hw_cli_refuse(&err);
-    int status = make(cli, &o, t);
+    int status = make(cli, o, t);
     hw_tokenizer_free(t);
     return status;
 }
 
+/* ---- one work of four -------------------------------------------------------------------------------------------- */
+
+enum { COUNT = 1, TRAIN = 2, ENCODE = 4, DECODE = 8 };
+
+static const struct {
+    unsigned work;
+    const char *name;
+    bool needs_files;
+    int (*run)(hw_cli *cli, const hw_vocab_options *o);
+} works[] = {
+    {TRAIN, "--train", true, hw_vocab_train},
+    {ENCODE, "--encode", false, hw_vocab_encode},
+    {DECODE, "--decode", false, hw_vocab_decode},
+    {COUNT, "counting", true, count},
+};
+
+/* The work that was asked for, an index; -1 where more than one was, or options do not belong to it. */
+static int choose(const hw_vocab_options *o, hw_error *err)
+{
+    const char *const models[] = {o->train, o->encode, o->decode};
+    int chosen = 3;
+    for (int i = 2; i >= 0; i--) {
+        if (!models[i]) continue;
+        if (chosen < 3) {
+            hw_fail(err, "vocab: %s and %s cannot be done at once", works[i].name, works[chosen].name);
+            return -1;
+        }
+        chosen = i;
+    }
+    const struct {
+        bool given;
+        unsigned works;
+        const char *name;
+    } uses[] = {
+        {o->output, COUNT, "output"},
+        {o->counts, COUNT, "counts"},
+        {o->tokenizer, COUNT, "tokenizer"},
+        {o->min_count >= 0, COUNT, "min-count"},
+        {o->max_size >= 0, COUNT | TRAIN, "max-size"},
+        {o->type >= 0, TRAIN, "type"},
+        {o->normalization >= 0, TRAIN, "normalization"},
+        {o->coverage >= 0, TRAIN, "coverage"},
+        {o->no_byte_fallback, TRAIN, "no-byte-fallback"},
+        {o->lines >= 0, TRAIN, "lines"},
+        {o->side >= 0, ENCODE | DECODE, "side"},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        if (!uses[i].given || (uses[i].works & works[chosen].work)) continue;
+        hw_fail(err, "vocab: --%s has no meaning with %s", uses[i].name, works[chosen].name);
+        return -1;
+    }
+    return chosen;
+}
+
+static int run(hw_cli *cli)
+{
+    hw_vocab_options o = {
+        .min_count = -1, .max_size = -1, .lines = -1, .coverage = -1, .type = -1, .normalization = -1, .side = -1};
+    if (!hw_cli_parse(cli, &o)) return cli->status;
+    hw_error err;
+    int work = choose(&o, &err);
+    if (work >= 0 && works[work].needs_files && !cli->argument_count) {
+        hw_fail(&err, "vocab: too few arguments; a FILE is needed, - is standard input");
+        work = -1;
+    }
+    return work < 0 ? hw_cli_refuse(&err) : works[work].run(cli, &o);
+}
+
 const hw_cli_command hw_cli_vocab = {
-    .usage = "FILE...",
-    .least = 1,
+    .usage = "[FILE]...",
+    .least = 0,
     .most = -1,
     .takes = HW_CLI_JSON,
     .description =
@@ -112,7 +194,10 @@ const hw_cli_command hw_cli_vocab = {
         "from 0, is the token's id.\n"
         "\n"
         "Both sides of a corpus together make a shared vocabulary. Training needs none of this: it makes the "
-        "vocabularies it needs from its training text.",
+        "vocabularies and models it needs from its training text.\n"
+        "\n"
+        "With --train, --encode or --decode it makes or uses a model that cuts text into pieces instead. --encode and "
+        "--decode read standard input where no FILE is given and print a line for each line.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

@@ -1,0 +1,144 @@
+/* headwise vocab with a model: training one, and text to pieces and back, line by line.
+ *
+ * A model is a .model file of SentencePiece or a model directory, whose tokenizer may be of any kind. A line in is a
+ * line out; pieces stand with a blank between. */
+#include "cli/vocab.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <headwise/bundle.h>
+
+const char *const hw_vocab_types[] = {"unigram", "bpe", NULL};
+const char *const hw_vocab_normalizations[] = {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", NULL};
+const char *const hw_vocab_sides[] = {"source", "target", NULL};
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+/* "x.model" -> "x.vocab" */
+static const char *vocabulary_path(hw_cli *cli, const char *model)
+{
+    size_t length = strlen(model), cut = strlen(".model");
+    bool ends = length > cut && !strcmp(model + length - cut, ".model");
+    return hw_arena_string(cli->arena, "%.*s.vocab", (int)(ends ? length - cut : length), model);
+}
+
+int hw_vocab_train(hw_cli *cli, const hw_vocab_options *o)
+{
+    hw_error err;
+    hw_subword_options options = {
+        .bpe = o->type == 1,
+        .size = o->max_size < 0 ? HW_SUBWORDS : o->max_size,
+        .coverage = o->coverage < 0 ? 0.9995 : o->coverage,
+        .byte_fallback = !o->no_byte_fallback,
+        .normalization = hw_vocab_normalizations[o->normalization < 0 ? 0 : o->normalization],
+        .lines = o->lines < 0 ? 0 : o->lines,
+    };
+    hw_tokenizer *t = hw_tokenizer_train(&options, cli->argument_count, cli->arguments, &err);
+    if (!t) return hw_cli_fail(&err);
+    const hw_vocabulary *v = hw_tokenizer_vocabulary(t, cli->arena);
+    const char *path = vocabulary_path(cli, o->train);
+    bool good = hw_tokenizer_save(t, o->train, &err) && hw_vocabulary_save(v, path, &err);
+    hw_tokenizer_free(t);
+    if (!good) return hw_cli_fail(&err);
+    char size[32];
+    hw_cli_note(cli, "%s and %s: %s tokens", o->train, path, hw_cli_count(hw_vocabulary_size(v), size));
+    if (cli->json) printf("{\"size\": %d}\n", hw_vocabulary_size(v));
+    return HW_CLI_DONE;
+}
+
+/* ---- using ------------------------------------------------------------------------------------------------------- */
+
+typedef struct model {
+    hw_texts texts;
+    const hw_tokenizer *tokenizer;
+    const hw_vocabulary *vocabulary;
+} model;
+
+static bool open_directory(hw_cli *cli, const char *path, int side, model *m, hw_error *err)
+{
+    hw_config *config = hw_bundle_config(path, cli->arena, err);
+    if (!config || !hw_config_check(config, NULL, err) || !hw_texts_load(config, path, cli->arena, &m->texts, err))
+        return false;
+    m->tokenizer = side == 1 ? m->texts.target_tokenizer : m->texts.source_tokenizer;
+    m->vocabulary = side == 1 ? m->texts.target_vocabulary : m->texts.source_vocabulary;
+    return true;
+}
+
+static bool open_model(hw_cli *cli, const char *path, int side, model *m, hw_error *err)
+{
+    struct stat status;
+    *m = (model){0};
+    if (!stat(path, &status) && S_ISDIR(status.st_mode)) return open_directory(cli, path, side, m, err);
+    hw_tokenizer_options options = {.name = "sentencepiece", .model = path};
+    m->texts.source_tokenizer = hw_tokenizer_new(&options, err);
+    m->tokenizer = m->texts.source_tokenizer;
+    if (m->tokenizer) m->vocabulary = hw_tokenizer_vocabulary(m->tokenizer, cli->arena);
+    return m->tokenizer;
+}
+
+/* Prints what becomes of one line, without its end. */
+typedef void (*line_function)(const model *m, const char *line, size_t bytes, hw_arena *arena);
+
+static void print_pieces(const model *m, const char *line, size_t bytes, hw_arena *arena)
+{
+    hw_tokens tokens = hw_tokens_new(arena);
+    hw_tokenizer_encode(m->tokenizer, m->vocabulary, line, bytes, &tokens);
+    for (int64_t i = 0; i < tokens.count; i++) {
+        if (i) putchar(' ');
+        fwrite(tokens.items[i].text, 1, tokens.items[i].bytes, stdout);
+    }
+}
+
+/* Only blanks separate pieces: a tab may be one. */
+static void print_text(const model *m, const char *line, size_t bytes, hw_arena *arena)
+{
+    hw_tokens tokens = hw_tokens_new(arena);
+    const char *end = line + bytes, *stop;
+    for (const char *at = line; at < end; at = stop + 1) {
+        stop = memchr(at, ' ', (size_t)(end - at));
+        if (!stop) stop = end;
+        if (stop > at) hw_tokens_add(&tokens, at, (size_t)(stop - at), HW_UNKNOWN);
+    }
+    size_t size;
+    const char *text = hw_tokenizer_decode(m->tokenizer, arena, tokens.items, tokens.count, &size);
+    fwrite(text, 1, size, stdout);
+}
+
+/* What was read is printed before more is waited for. */
+static bool each_line(const char *path, const model *m, line_function print, hw_error *err)
+{
+    hw_reader *reader = hw_reader_open(path, err);
+    if (!reader) return false;
+    hw_arena *arena = hw_arena_new(0);
+    char *line;
+    size_t bytes;
+    int got = 1;
+    while (!ferror(stdout) && (got = hw_reader_line(reader, &line, &bytes, err)) == 1) {
+        hw_arena_reset(arena);
+        print(m, line, bytes, arena);
+        putchar('\n');
+        if (hw_reader_waiting(reader)) fflush(stdout);
+    }
+    hw_arena_free(arena);
+    hw_reader_close(reader);
+    return got >= 0;
+}
+
+static int use(hw_cli *cli, const char *path, int side, line_function print)
+{
+    static const char *const standard_input[] = {"-"};
+    const char *const *files = cli->argument_count ? cli->arguments : standard_input;
+    int count = cli->argument_count ? cli->argument_count : 1;
+    hw_error err;
+    model m;
+    bool good = open_model(cli, path, side, &m, &err);
+    for (int i = 0; good && i < count; i++) good = each_line(files[i], &m, print, &err);
+    hw_texts_free(&m.texts);
+    return good ? HW_CLI_DONE : hw_cli_fail(&err);
+}
+
+int hw_vocab_encode(hw_cli *cli, const hw_vocab_options *o) { return use(cli, o->encode, o->side, print_pieces); }
+
+int hw_vocab_decode(hw_cli *cli, const hw_vocab_options *o) { return use(cli, o->decode, o->side, print_text); }
