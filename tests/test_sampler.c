@@ -189,7 +189,8 @@ START_TEST(epochs_cut_anew_and_reproducibly)
     hw_sampler *s = sampler_of(_i == BPE ? 0.2 : 0.1);
     hw_batcher_options o = {.seed = 4, .target_tokens = 150, .source_sampler = s, .target_sampler = s};
     hw_batcher batcher = hw_batcher_new(corpus, &o);
-    int seen[2][PAIRS] = {{0}}, changed = 0, sides = 0;
+    int seen[2][PAIRS] = {{0}}, changed = 0, sides = 0, epochs = 0;
+    hw_ids first[PAIRS];
     while (batcher.place.epoch < 2) {
         hw_batch_place place = batcher.place;
         const hw_batch *batch = hw_batcher_next(&batcher, arena);
@@ -208,6 +209,10 @@ START_TEST(epochs_cut_anew_and_reproducibly)
             ck_assert_str_eq(text_of(source), text_of(best));
             ck_assert_str_eq(text_of(target), text_of(best));
             seen[place.epoch][batch->lines[b] - 1]++;
+            if (place.epoch == 0)
+                first[batch->lines[b] - 1] = source;
+            else
+                epochs += !same(source, first[batch->lines[b] - 1]);
             changed += !same(source, best);
             sides += !same(source, target);
         }
@@ -215,6 +220,7 @@ START_TEST(epochs_cut_anew_and_reproducibly)
     for (int i = 0; i < PAIRS; i++) ck_assert(seen[0][i] == 1 && seen[1][i] == 1);
     ck_assert_int_gt(changed, PAIRS);
     ck_assert_int_gt(sides, PAIRS);
+    ck_assert_int_gt(epochs, PAIRS / 2);
     hw_sampler_free(s);
     hw_corpus_free(corpus);
     end();

@@ -157,6 +157,9 @@ START_TEST(beginning_anew_makes_new_models)
     ck_assert_msg(call.ok, "%s", call.err.message);
     free(scratch_read(scratch_path("m/source.model"), &after));
     ck_assert_uint_lt(after, before);
+    train_run(&call, train_config(arena, "m", "training.max_steps=3"));
+    ck_assert_msg(call.ok, "%s", call.err.message);
+    ck_assert(there("m/source.vocab") && !there("m/source.model") && !there("m/target.model"));
 }
 END_TEST
 
