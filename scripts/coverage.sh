@@ -21,7 +21,7 @@ file !~ /^src\// { next }
     if (!(line in run)) { run[line] = 0; lines[file]++ }
     if (count !~ /^[#=]/ && !run[line]) { run[line] = 1; hit[file]++ }
 }
-function print_share(name, h, n) { printf "%-44s %6d of %6d lines %6.1f %%\n", name, h, n, 100 * h / n }
+function share(name, h, n) { return sprintf("%-44s %6d of %6d lines %6.1f %%", name, h, n, 100 * h / n) }
 END {
     for (file in lines) {
         split(file, part, "/")
@@ -30,10 +30,10 @@ END {
         folder_hit[folder] += hit[file]
         all_lines += lines[file]
         all_hit += hit[file]
-        print_share("  " file, hit[file], lines[file]) | "sort"
+        print share("  " file, hit[file], lines[file]) | "sort"
     }
     close("sort")
-    for (folder in folder_lines) print_share(folder, folder_hit[folder], folder_lines[folder]) | "sort"
+    for (folder in folder_lines) print share(folder, folder_hit[folder], folder_lines[folder]) | "sort"
     close("sort")
-    print_share("src/", all_hit, all_lines)
+    print share("src/", all_hit, all_lines)
 }'
