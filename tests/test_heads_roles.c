@@ -271,17 +271,24 @@ END_TEST
 
 /* ---- baselines --------------------------------------------------------------------------------------------------- */
 
-/* The share that the best fixed offset gets, counted here by hand for det_inv in the encoder. */
-START_TEST(the_best_fixed_offset)
+static int test_of(const char *role, int place)
 {
     int t = 0;
-    while (strcmp(hw_role_name(toy->tests[t].role), "det_inv") || toy->tests[t].place != HW_PLACE_ENCODER) t++;
-    int heads[HW_ATTENTION_KINDS] = {1, 1, 1}, hits[64] = {0}, cases = 0, best = 0;
+    while (strcmp(hw_role_name(toy->tests[t].role), role) || toy->tests[t].place != place || toy->tests[t].pieces) t++;
+    return t;
+}
+
+/* The share that the best fixed offset gets, counted here by hand. */
+static void check_offset(const char *role, int place, int side,
+                         int32_t (*target)(const hw_conllu_word *words, int32_t q))
+{
+    int t = test_of(role, place), hits[64] = {0}, cases = 0, best = 0;
+    int heads[HW_ATTENTION_KINDS] = {1, 1, 1};
     const hw_evidence *e = hw_evidence_new(toy->tests, toy->count, &toy->selection, heads, NULL, toy->arena);
     for (int64_t i = 0; i < toy->selection.count; i++) {
-        const hw_conllu_word *words = tree(&toy->selection, HW_SOURCE, i);
-        for (int32_t q = 0; q < toy->selection.pairs[i].words[HW_SOURCE].count; q++)
-            if (!strcmp(words[q].relation, "det")) hits[32 + words[q].head - q]++, cases++;
+        const hw_conllu_word *words = tree(&toy->selection, side, i);
+        for (int32_t q = 0; q < toy->selection.pairs[i].words[side].count; q++)
+            if (target(words, q) >= 0) hits[32 + target(words, q) - q]++, cases++;
     }
     for (int i = 1; i < 64; i++)
         if (hits[i] > hits[best]) best = i;
@@ -290,6 +297,125 @@ START_TEST(the_best_fixed_offset)
     ck_assert_int_eq(e->offset[t], best - 32);
     ck_assert_double_eq(guess, hits[best]);
     ck_assert_double_eq(size, cases);
+}
+
+static int32_t determined(const hw_conllu_word *words, int32_t q)
+{
+    return !strcmp(words[q].relation, "det") ? words[q].head : -1;
+}
+
+static int32_t opened(const hw_conllu_word *words, int32_t q) { return has_form(&words[q], "»") ? words[q].match : -1; }
+
+START_TEST(the_best_fixed_offset)
+{
+    check_offset("det_inv", HW_PLACE_ENCODER, HW_SOURCE, determined);
+    check_offset("quote", HW_PLACE_DECODER_FED, HW_TARGET, opened);
+    check_offset("quote", HW_PLACE_DECODER_PREDICTED, HW_TARGET, opened);
+}
+END_TEST
+
+/* On the test set it is the selection set's. */
+START_TEST(the_offset_is_not_chosen_where_it_is_scored)
+{
+    int heads[HW_ATTENTION_KINDS] = {1, 1, 1}, t = test_of("det_inv", HW_PLACE_ENCODER);
+    int32_t *offsets = hw_arena_calloc(toy->arena, (size_t)toy->count, sizeof *offsets);
+    offsets[t] = 7;
+    const hw_evidence *e = hw_evidence_new(toy->tests, toy->count, &toy->test, heads, offsets, toy->arena);
+    double guess = 0, want = 0;
+    for (int64_t i = 0; i < toy->test.count; i++) {
+        const hw_conllu_word *words = tree(&toy->test, HW_SOURCE, i);
+        guess += (double)e->guess[t][i];
+        for (int32_t q = 0; q < toy->test.pairs[i].words[HW_SOURCE].count; q++) want += determined(words, q) == q + 7;
+    }
+    ck_assert_int_eq(e->offset[t], 7);
+    ck_assert_double_eq(guess, want);
+}
+END_TEST
+
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
+static hw_evidence *blank_evidence(const hw_study_set *set, int encoder_heads)
+{
+    int heads[HW_ATTENTION_KINDS] = {encoder_heads, 0, 0};
+    return hw_evidence_new(toy->tests, toy->count, set, heads, NULL, toy->arena);
+}
+
+/* A head that achieves this part of everything in one test. */
+static void achieve(hw_evidence *e, int test, int head, double part)
+{
+    for (int64_t i = 0; i < e->set->count; i++)
+        e->got[test][head * e->set->count + i] = (float)(part * (double)e->size[test][i]);
+}
+
+/* The best of all untrained heads is the control; it must be exceeded by the margin, and p is against the better of it
+ * and the baseline. */
+START_TEST(controls)
+{
+    static const struct {
+        const char *role;
+        double control, score;
+        bool found;
+    } cases[] = {
+        {"previous", 0.5, 0.62, true},  {"previous", 0.55, 0.62, false}, {"previous", 0.2, 0.49, false},
+        {"previous", 0.9, 0.94, false}, {"previous", 0.9, 0.96, true},   {"det_inv", 0.2, 0.6, true},
+        {"det_inv", 0.55, 0.6, false},  {"det_inv", 0.1, 0.3, false},
+    };
+    const hw_head head = {.kind = HW_ENCODER_SELF, .name = "encoder.0.self.0"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int t = test_of(cases[i].role, HW_PLACE_ENCODER);
+        hw_evidence *selection = blank_evidence(&toy->selection, 1), *test = blank_evidence(&toy->test, 1);
+        hw_evidence *copies[2] = {blank_evidence(&toy->test, 3), blank_evidence(&toy->test, 3)};
+        achieve(selection, t, 0, cases[i].score);
+        achieve(test, t, 0, cases[i].score);
+        achieve(copies[0], t, 0, 0.05);
+        achieve(copies[1], t, 1, cases[i].control);
+        achieve(copies[1], t, 2, 0.01);
+        const hw_roles *roles =
+            hw_roles_judge(&head, 1, selection, test, copies, 2, &(hw_roles_options){0}, toy->arena);
+        const hw_role_result *r = result_of(roles, 0, cases[i].role, NULL, false);
+        near("control", r->control, cases[i].control, 1e-6);
+        ck_assert_msg(r->found == cases[i].found, "%s at %g with control %g", cases[i].role, r->score, r->control);
+        double *differences = hw_arena_alloc(toy->arena, (size_t)toy->test.count * sizeof *differences);
+        bool own = r->baseline > r->control;
+        for (int64_t k = 0; k < toy->test.count; k++) {
+            double other = own ? (double)test->guess[t][k] : (double)copies[1]->got[t][toy->test.count + k];
+            differences[k] = (double)test->got[t][k] - other;
+        }
+        ck_assert_double_eq(r->p_raw, hw_paired_p(differences, toy->test.count));
+    }
+}
+END_TEST
+
+START_TEST(few_sentences_prove_nothing)
+{
+    static const planted heads[] = {{"previous", previous, .row = 0}};
+    toy->test.count = 3;
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, 1, 90, 0);
+    const hw_role_result *r = result_of(roles, 0, "previous", NULL, false);
+    ck_assert_double_eq(r->score, 1);
+    ck_assert_double_eq_tol(r->p_raw, 0.25, 1e-12); /* 2 of the 8 patterns of signs */
+    ck_assert(!r->found);
+}
+END_TEST
+
+START_TEST(p_is_corrected_over_the_model)
+{
+    static const planted heads[] = {
+        {"noise", NULL, .row = 0}, {"some", previous, .share = 0.1}, {"more", next, .share = 0.2}};
+    const hw_roles *roles = planted_roles(toy, HW_ENCODER_SELF, heads, 3, 95, 0);
+    double p[256];
+    int count = 0, below = 0;
+    for (int h = 0; h < 3; h++)
+        for (int i = 0; i < roles->head[h].count; i++) p[count++] = roles->head[h].results[i].p_raw;
+    ck_assert_int_eq(count, roles->tests);
+    hw_holm(p, count, p);
+    count = 0;
+    for (int h = 0; h < 3; h++)
+        for (int i = 0; i < roles->head[h].count; i++) {
+            ck_assert_double_eq(roles->head[h].results[i].p, p[count++]);
+            below += roles->head[h].results[i].p_raw < roles->head[h].results[i].p;
+        }
+    ck_assert_int_gt(below, 0);
 }
 END_TEST
 
@@ -350,6 +476,10 @@ static void add(TCase *t)
     tcase_add_test(t, hidden_targets_are_left_out);
     tcase_add_test(t, random_heads_have_no_role);
     tcase_add_test(t, the_best_fixed_offset);
+    tcase_add_test(t, the_offset_is_not_chosen_where_it_is_scored);
+    tcase_add_test(t, controls);
+    tcase_add_test(t, few_sentences_prove_nothing);
+    tcase_add_test(t, p_is_corrected_over_the_model);
     tcase_add_test(t, scores_are_over_cases);
     tcase_add_test(t, examples);
 }

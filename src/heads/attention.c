@@ -106,6 +106,7 @@ static void join_query(hw_word_attention *a, int32_t q, const hw_real *block, in
 void hw_word_attention_fill(hw_word_attention *a, const hw_real *block, int64_t cols, const hw_real *norms)
 {
     bool by_token = a->query->count == a->query->ids.count && a->key->count == a->key->ids.count;
+    a->arriving = 0;
     if (by_token && !norms) {
         a->weights = block + a->place->row * cols;
         a->stride = cols;
@@ -113,7 +114,6 @@ void hw_word_attention_fill(hw_word_attention *a, const hw_real *block, int64_t 
     }
     double few[512], *sums = a->keys <= 512 ? few : malloc((size_t)a->keys * sizeof *sums);
     HW_CHECK(sums, "no memory for %d keys", a->keys);
-    a->arriving = 0;
     for (int32_t q = 0; q < a->queries; q++) join_query(a, q, block, cols, norms, sums);
     if (sums != few) free(sums);
     a->weights = a->own;

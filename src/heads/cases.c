@@ -1,6 +1,6 @@
 /* The cases of a pair: for every test of a place, which queries count and which keys they should attend to. They come
- * from words and gold alone and are the same for every head. Left out: queries without a target in the sentence,
- * targets that a causal mask hides, and queries that have only one key to choose. */
+ * from words and gold alone and are the same for every head. Left out: queries without a target in the sentence, and
+ * targets that a causal mask hides. */
 #include <string.h>
 
 #include "role.h"
@@ -32,7 +32,7 @@ static void add_case(listing *l, int32_t q)
     const hw_role *role = v->test->role;
     hw_role_target *targets = next_targets(l);
     int count = role->targets ? role->targets(v, q, targets) : 0, kept = 0;
-    if (count < 0 || v->visible[q] < 2) return;
+    if (count < 0) return;
     for (int i = 0; i < count; i++)
         if (targets[i].column < v->visible[q]) targets[kept++] = targets[i];
     if (role->targets && !role->worth && !kept) return;
