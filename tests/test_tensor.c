@@ -1,8 +1,11 @@
 /* The tensor struct, BLAS, packing, dispatch, dropout sites. */
 #include <check.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <headwise/tensor.h>
 
@@ -130,6 +133,16 @@ START_TEST(dispatch)
 }
 END_TEST
 
+START_TEST(unknown_path)
+{
+    const int null = open("/dev/null", O_WRONLY);
+    dup2(null, STDERR_FILENO);
+    close(null);
+    setenv("HEADWISE_CPU", "sse9", 1);
+    hw_kernels_get();
+}
+END_TEST
+
 Suite *test_tensor(void);
 Suite *test_tensor(void)
 {
@@ -142,6 +155,7 @@ Suite *test_tensor(void)
     tcase_add_test(tests, packing);
     tcase_add_test(tests, dropout_sites);
     tcase_add_test(tests, dispatch);
+    tcase_add_test_raise_signal(tests, unknown_path, SIGABRT);
     suite_add_tcase(suite, tests);
     return suite;
 }
