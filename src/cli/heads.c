@@ -44,7 +44,7 @@ static const char *name_of(const hw_heads *h, const hw_heads_verb *verb)
     return name;
 }
 
-static json_t *result_of(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
+json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
 {
     uint64_t print = fingerprint(h, verb);
     const char *name = name_of(h, verb);
@@ -65,7 +65,7 @@ static int run_verb(hw_heads *h, const void *argument)
 {
     const hw_heads_verb *verb = argument;
     hw_error err;
-    json_t *result = result_of(h, verb, &err);
+    json_t *result = hw_heads_result(h, verb, &err);
     if (!result) return hw_cli_fail(&err);
     if (h->cli->json)
         json_dumpf(result, stdout, JSON_INDENT(2)), putchar('\n');

@@ -58,10 +58,18 @@ typedef struct hw_heads_verb {
     bool (*after)(hw_heads *h, const json_t *result, hw_error *err); /* what else was asked for; NULL: nothing */
     const char *list;                                                /* what hw_study_tsv wants */
     const char *const *columns;
+    /* The verb's own struct of options as it is where nothing was given, for the report; NULL: it has none that compute
+     * looks at. */
+    const void *defaults;
+    size_t defaults_size;
 } hw_heads_verb;
+
+extern const hw_heads_verb hw_heads_stats, hw_heads_roles, hw_heads_align;
 
 /* Runs a verb whose options were read. Returns the exit status. */
 int hw_heads_run(hw_cli *cli, const hw_heads_options *options, const hw_heads_verb *verb);
+/* A verb's result, kept from before or computed and kept. The caller decrefs it; NULL: an error. */
+json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err);
 /* Opens the model and calls work with it. Returns its status, or that of what went wrong. */
 int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument),
                   const void *argument);

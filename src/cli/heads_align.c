@@ -159,22 +159,23 @@ static const char *const columns[] = {"name",     "step",     "aer",       "low"
                                       "aer_norm", "low_norm", "high_norm", "selection_aer", "selection_aer_norm",
                                       NULL};
 
+const hw_heads_verb hw_heads_align = {.name = "align",
+                                      .depends = depends,
+                                      .compute = compute,
+                                      .print = print,
+                                      .after = write_best,
+                                      .columns = columns};
+
 static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1, .step = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    static const hw_heads_verb verb = {.name = "align",
-                                       .depends = depends,
-                                       .compute = compute,
-                                       .print = print,
-                                       .after = write_best,
-                                       .columns = columns};
     if (o.head && !o.pharaoh) {
         hw_cli_say("heads align: --head goes with --pharaoh FILE, where its alignment is written");
         return HW_CLI_USAGE;
     }
     if (o.head) return hw_heads_with(cli, &o.common, write_head, &o);
-    return hw_heads_run(cli, &o.common, &verb);
+    return hw_heads_run(cli, &o.common, &hw_heads_align);
 }
 
 const hw_cli_command hw_cli_heads_align = {

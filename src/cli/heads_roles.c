@@ -117,17 +117,18 @@ static const char *const columns[] = {"name",  "role",      "subset",  "step",  
                                       "cases", "sentences", "offset",  "norm_ratio", "found", "tier",
                                       NULL};
 
+const hw_heads_verb hw_heads_roles = {.name = "roles",
+                                      .depends = hw_heads_depends_on_selection,
+                                      .compute = compute,
+                                      .print = print,
+                                      .list = "roles",
+                                      .columns = columns};
+
 static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    static const hw_heads_verb verb = {.name = "roles",
-                                       .depends = hw_heads_depends_on_selection,
-                                       .compute = compute,
-                                       .print = print,
-                                       .list = "roles",
-                                       .columns = columns};
-    return hw_heads_run(cli, &o.common, &verb);
+    return hw_heads_run(cli, &o.common, &hw_heads_roles);
 }
 
 const hw_cli_command hw_cli_heads_roles = {

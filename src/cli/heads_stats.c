@@ -91,12 +91,13 @@ static const char *const columns[] = {
     "name",  "step", "unit", "measure", "queries", "entropy",        "relative_entropy", "confidence", "distance",
     "first", "last", "self", "punct",   "special", "argmax_special", "offsets",          "arriving",   NULL};
 
+const hw_heads_verb hw_heads_stats = {.name = "stats", .compute = compute, .print = print, .columns = columns};
+
 static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    static const hw_heads_verb verb = {.name = "stats", .compute = compute, .print = print, .columns = columns};
-    return hw_heads_run(cli, &o.common, &verb);
+    return hw_heads_run(cli, &o.common, &hw_heads_stats);
 }
 
 const hw_cli_command hw_cli_heads_stats = {
