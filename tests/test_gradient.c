@@ -160,6 +160,46 @@ static hw_tensor *gate(hw_tape *t, hw_tensor **in)
     static const hw_real otherwise[] = {(hw_real)0.3, -1, 2, (hw_real)0.7, (hw_real)-0.2, 1};
     return hw_add(t, hw_gate(t, in[0], in[1], otherwise), hw_gate(t, in[0], in[1], NULL));
 }
+static hw_tensor *head_cosine(hw_tape *t, hw_tensor **in) { return hw_head_cosine(t, in[0], 1, 3, 2, false, false); }
+static hw_tensor *head_cosine_all(hw_tape *t, hw_tensor **in) { return hw_head_cosine(t, in[0], 1, 3, 2, true, false); }
+static hw_tensor *head_cosine_squared(hw_tape *t, hw_tensor **in)
+{
+    return hw_head_cosine(t, in[0], 0, 2, 3, false, true);
+}
+/* The weights of two heads, of masked or cross-attention, and how they are laid out. */
+static hw_tensor *weights_of(hw_tape *t, hw_tensor **in, bool causal, hw_attention_blocks *blocks)
+{
+    hw_tensor *weights, *key = causal ? in[0] : in[1];
+    hw_attention_options o = {.heads = 2, .head_width = 3, .queries = queries, .keys = causal ? queries : keys,
+                              .causal = causal, .drop = off};
+    hw_attention(t, in[0], key, key, &o, &weights);
+    *blocks = (hw_attention_blocks){2, o.queries, o.keys, causal};
+    return weights;
+}
+static hw_tensor *head_overlap(hw_tape *t, hw_tensor **in)
+{
+    hw_attention_blocks b;
+    hw_tensor *weights = weights_of(t, in, false, &b);
+    return hw_head_overlap(t, weights, &b, false);
+}
+static hw_tensor *head_overlap_all(hw_tape *t, hw_tensor **in)
+{
+    hw_attention_blocks b;
+    hw_tensor *weights = weights_of(t, in, true, &b);
+    return hw_head_overlap(t, weights, &b, true);
+}
+static hw_tensor *head_orthogonal(hw_tape *t, hw_tensor **in)
+{
+    hw_attention_blocks b;
+    hw_tensor *weights = weights_of(t, in, false, &b);
+    return hw_head_orthogonal(t, weights, &b);
+}
+static hw_tensor *head_entropy(hw_tape *t, hw_tensor **in)
+{
+    hw_attention_blocks b;
+    hw_tensor *weights = weights_of(t, in, true, &b);
+    return hw_head_entropy(t, weights, &b);
+}
 static const int32_t targets[] = {1, 4, 0, 4};
 static hw_tensor *cross_entropy(hw_tape *t, hw_tensor **in)
 {
@@ -282,6 +322,13 @@ static const gradient_case cases[] = {
     {"attention: weights and heads", "attention", {{8, 18}}, weights_and_heads, 0},
     {"attention: long, computed again", "attention", {{5, 6}}, long_attention, 0},
     {"gate: dL/dxi a query row", "gate", {{4, 6}, {4, 2}}, gate, 0},
+    {"head_cosine", "head_cosine", {{4, 8}}, head_cosine, 0},
+    {"head_cosine: i = j too", "head_cosine", {{4, 8}}, head_cosine_all, 0},
+    {"head_cosine: squared", "head_cosine", {{4, 6}}, head_cosine_squared, 0},
+    {"head_overlap", "head_overlap", {{8, 6}, {7, 6}}, head_overlap, 0},
+    {"head_overlap: i = j too, causal", "head_overlap", {{8, 6}}, head_overlap_all, 0},
+    {"head_orthogonal", "head_orthogonal", {{8, 6}, {7, 6}}, head_orthogonal, 0},
+    {"head_entropy: causal", "head_entropy", {{8, 6}}, head_entropy, 0},
     {"cross_entropy", "cross_entropy", {{4, 3}, {5, 3}, {1, 5}}, cross_entropy, 0},
     {"cross_entropy with another term", "cross_entropy", {{4, 3}, {5, 3}, {1, 5}}, cross_entropy_and_more, 0},
     {"layer: self-attention, post", NULL, {{8, 4}, {12, 4}, {1, 12}, {4, 4}, {1, 4}, {1, 4}, {1, 4}}, self_post, 3},

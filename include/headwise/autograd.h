@@ -145,6 +145,30 @@ hw_tensor *hw_attention(hw_tape *t, hw_tensor *query, hw_tensor *key, hw_tensor 
  * xi comes a query row. */
 hw_tensor *hw_gate(hw_tape *t, hw_tensor *x, hw_tensor *xi, const hw_real *otherwise);
 
+/* ---- terms over the heads of one attention ----------------------------------------------------------------------- */
+
+/* What regularizers are made of: a number a row, to be made small. Two heads or more. `diagonal`: pairs of a head with
+ * itself count too. */
+
+/* Vectors of the heads, x [N, C], head h in columns column + h K .. + K - 1 -> [N, 1]: the mean over pairs of heads of
+ * the cosine between them, or of its square. */
+hw_tensor *hw_head_cosine(hw_tape *t, hw_tensor *x, int64_t column, int64_t heads, int64_t width, bool diagonal,
+                          bool squared);
+
+/* How the weights that hw_attention gives are laid out. */
+typedef struct hw_attention_blocks {
+    int64_t heads;
+    hw_segments queries, keys;
+    bool causal;
+} hw_attention_blocks;
+
+/* -> [queries, 1] each, sentence after sentence. Overlap: the mean over pairs of heads of the product of their rows, 1
+ * where all look at one key, 1/S where all spread over S, 0 where they share no key. Orthogonal: |A A' - I|^2 for the H
+ * rows A of a query. Entropy: the mean over heads, relative to the log of the keys a query may see, 0 to 1. */
+hw_tensor *hw_head_overlap(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks, bool diagonal);
+hw_tensor *hw_head_orthogonal(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks);
+hw_tensor *hw_head_entropy(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks);
+
 /* ---- loss -------------------------------------------------------------------------------------------------------- */
 
 /* What is counted on the way to the loss; sums over the tokens, each added to what was there. */

@@ -55,6 +55,10 @@ enum {
     HW_METRIC_EXACT_MATCH, HW_METRIC_BLEU, HW_METRIC_CHRF, HW_METRIC_TOKEN_ACCURACY, HW_METRIC_PERPLEXITY, HW_METRIC_LOSS
 }; /* training.metric */
 
+enum { HW_DIVERSITY_NONE, HW_DIVERSITY_OUTPUT, HW_DIVERSITY_SUBSPACE, HW_DIVERSITY_POSITION, HW_DIVERSITY_ORTHOGONAL };
+/* training.head_diversity.schedule, training.drop_head.schedule */
+enum { HW_STRENGTH_CONSTANT, HW_STRENGTH_RISE, HW_STRENGTH_FALL, HW_STRENGTH_V };
+
 typedef struct hw_names {
     int count;
     const char *const *items;
@@ -93,6 +97,16 @@ typedef struct hw_config {
         int64_t warmup_steps;
         double label_smoothing, clip_norm;
         double dropout_embedding, dropout_residual, dropout_attention, dropout_feed_forward;
+        struct {
+            int kind, schedule;
+            double weight, entropy;
+            hw_names where;
+            bool diagonal, squared;
+        } head_diversity;
+        struct {
+            double rate;
+            int schedule;
+        } drop_head;
         const char *init_from;
         int64_t validate_every, validate_sentences;
         int metric;

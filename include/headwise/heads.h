@@ -46,6 +46,7 @@ typedef struct hw_study_set {
     const char *directory, *prefix;
     int64_t count, lines; /* pairs; lines of the files */
     const hw_study_pair *pairs;
+    const hw_lines *texts[2];  /* the files, by line; NULL in what a stream gives */
     const hw_conllu *trees[2]; /* gold, by line; NULL where there is none */
     const hw_alignments *links;
 } hw_study_set;
@@ -320,6 +321,121 @@ void hw_linking_write(const hw_linkings *l, int item, FILE *out);
 /* The AER of all of them: heads, means, baselines, and the head that is best on the selection set. */
 json_t *hw_align_json(const hw_linkings *selection, const hw_linkings *test, const hw_linkings *baselines, int trials,
                       uint64_t seed);
+
+/* ---- what a network is worth with its heads changed -------------------------------------------------------------- */
+
+/* Loss, exact match and BLEU of a network on a set, a row a sentence, so that two can be compared. */
+typedef struct hw_quality {
+    hw_tally loss;   /* -log p summed (natural log, not smoothed), target tokens: their ratio */
+    hw_tally match;  /* 1 where the translation is the reference, 1 */
+    hw_metric *bleu; /* NULL, and match without rows: nothing was translated */
+} hw_quality;
+void hw_quality_clear(hw_quality *q);
+
+/* Measures the same network on the same pairs again and again. */
+typedef struct hw_meter hw_meter;
+/* search: how lines are translated; NULL: loss only. All of them outlive it; the caller frees it. The set was loaded
+ * whole (hw_study_set_load). */
+hw_meter *hw_meter_new(const hw_bundle *bundle, const hw_study_set *set, const hw_search_options *search);
+void hw_meter_free(hw_meter *m); /* NULL is fine */
+hw_runner *hw_meter_runner(hw_meter *m);
+/* settings: how heads are changed ([attentions]), or NULL. hw_quality_clear what comes out. */
+void hw_meter_measure(hw_meter *m, const hw_head_setting *settings, hw_quality *out);
+
+/* How much more a figure is than a baseline's on the same sentences, with its 95 % interval and p (both by paired
+ * bootstrap). NaN: there is none, or an interval of one sentence. */
+typedef struct hw_difference {
+    double value, low, high, p;
+} hw_difference;
+hw_difference hw_difference_of(const hw_tally *baseline, const hw_tally *changed, int trials, uint64_t seed);
+
+/* ---- ablation ---------------------------------------------------------------------------------------------------- */
+
+/* What takes the place of a head's output: nothing (gate 0), its mean over all rows of the data, or what it would give
+ * if it attended evenly to all it may see. */
+typedef enum hw_ablation_mode { HW_ABLATE_ZERO, HW_ABLATE_MEAN, HW_ABLATE_UNIFORM, HW_ABLATION_MODES } hw_ablation_mode;
+extern const char *const hw_ablation_modes[]; /* "zero", "mean", "uniform", NULL */
+
+/* Which heads go together. */
+typedef enum hw_ablation_groups {
+    HW_ABLATE_HEADS, /* each alone */
+    HW_ABLATE_PAIRS, /* each two of an attention */
+    HW_ABLATE_LAYERS /* all of an attention but one */
+} hw_ablation_groups;
+extern const char *const hw_ablation_groupings[]; /* "heads", "pairs", "layers", NULL */
+
+/* Heads of a network changed in any of these ways: settings for a runner. */
+typedef struct hw_head_changes {
+    const hw_transformer *network;
+    hw_head_setting *settings; /* [attentions]; gates are set wherever heads were changed, and may be recorded */
+    hw_real **gates, **sharpness; /* [attentions] -> [H] */
+    hw_real *const *means;        /* hw_head_means; read for HW_ABLATE_MEAN only */
+} hw_head_changes;
+hw_head_changes *hw_head_changes_new(const hw_transformer *network, hw_real *const *means, hw_arena *arena);
+void hw_head_changes_reset(hw_head_changes *c); /* every head as it is */
+void hw_head_changes_add(hw_head_changes *c, int attention, int head, hw_ablation_mode mode);
+/* [attentions] -> [H K] every head's mean output (before gate and output projection) over all rows, those of special
+ * tokens included. In the arena. */
+hw_real **hw_head_means(hw_runner *runner, const hw_transformer *network, const hw_study_set *set, hw_arena *arena);
+
+typedef struct hw_ablation_options {
+    hw_ablation_groups groups;
+    bool modes[HW_ABLATION_MODES]; /* which are done */
+    int trials;                    /* of the bootstrap */
+    uint64_t seed;
+} hw_ablation_options;
+
+/* Some heads of one attention ablated. */
+typedef struct hw_ablated {
+    char name[64]; /* "encoder.0.self.2"; a pair "encoder.0.self.1+3"; a layer is called by the head that stays,
+                      "encoder.0.self.2 alone" */
+    int attention;
+    int count; /* of heads ablated */
+    int *heads; /* [count] as the network counts them within the attention */
+    hw_ablation_mode mode;
+    hw_difference loss;            /* nats a target token; p: after Holm over all items, of a paired test by sentence */
+    double loss_p_raw;             /* before */
+    hw_difference match, bleu;     /* exact match 0 to 1, BLEU 0 to 100; p: of this one comparison */
+    double loss_after, match_after, bleu_after; /* the figures themselves */
+} hw_ablated;
+
+typedef struct hw_ablation {
+    int64_t sentences;
+    hw_ablation_options options;
+    double loss, match, bleu; /* of the network as it is; NaN where nothing was translated */
+    char signature[128];      /* of BLEU */
+    int count;
+    hw_ablated *items; /* group by group, each in the modes asked for */
+} hw_ablation;
+
+/* Errors: no attention has two heads, where pairs or layers were asked for. In the arena. */
+hw_ablation *hw_ablation_study(hw_meter *meter, const hw_transformer *network, const hw_study_set *set,
+                               const hw_ablation_options *options, hw_progress_function progress, void *context,
+                               hw_arena *arena, hw_error *err);
+json_t *hw_ablation_json(const hw_ablation *a, const hw_transformer *network); /* "heads", a list of flat objects */
+
+/* ---- the report -------------------------------------------------------------------------------------------------- */
+
+/* The pairs that a report shows, as places in the set, ascending, in the arena: its first `plain` ones and the examples
+ * of the roles found (hw_roles_json; NULL: none), as many as fit into `limit` letters of hw_report_pairs. */
+int64_t *hw_report_choose(const hw_transformer *network, const hw_study_set *set, const json_t *roles, int64_t plain,
+                          int64_t limit, hw_arena *arena, int64_t *count);
+/* A list: of each pair its line (from 1), tokens, gold, and every head's weights and norms, two letters of base 64 a
+ * number. */
+json_t *hw_report_pairs(const hw_transformer *network, const hw_study_set *set, const int64_t *pairs, int64_t count);
+/* The page. data: what its script reads, see src/heads/page/data.js. Errors of writing are left to the caller. */
+void hw_report_write(FILE *out, const json_t *data);
+
+/* ---- heads pushed apart in training ------------------------------------------------------------------------------ */
+
+/* How many attentions have the term of training.head_diversity: those of `where` with two heads or more. */
+int hw_diversity_attentions(const hw_transformer *network, const hw_config *config);
+/* Does the pass have to record weights for it? */
+bool hw_diversity_needs_weights(const hw_config *config);
+/* The term for a part of a batch -> [1], before weight and schedule: rows are summed and divided by those of the whole
+ * batch, source or target, then by the number of attentions. NULL where there are none. */
+hw_tensor *hw_diversity_term(hw_tape *t, const hw_transformer *network, const hw_recorded *recorded,
+                             const hw_config *config, int64_t source_rows, int64_t target_rows);
 
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 

@@ -61,10 +61,11 @@ hw_real *hw_parameters_gradients(const hw_parameters *p); /* NULL where not aske
 typedef struct hw_recorded {
     const char *name; /* "encoder.0.self"; head h of it is called "encoder.0.self.h" */
     hw_segments queries, keys;
+    bool causal;
     hw_tensor *weights;      /* as hw_attention gives them; NULL where not asked for */
     hw_tensor *heads;        /* [Nq, H K]: every head's output before gate and output projection */
     hw_tensor *gates;        /* [Nq, H]; its gradient is dL/dxi a query row; NULL where not asked for */
-    const hw_tensor *values; /* a row a key: head h's value is columns value_column + h K .. + K - 1 */
+    hw_tensor *values;       /* a row a key: head h's value is columns value_column + h K .. + K - 1 */
     int64_t value_column;
 } hw_recorded;
 
@@ -86,6 +87,7 @@ typedef struct hw_pass {
     hw_tape *tape;
     hw_recorder *recorder;           /* or NULL */
     const hw_head_setting *settings; /* [attentions of the model], or NULL */
+    double drop_head;                /* how likely a sentence goes without a head, in training (Zhou et al. 2020) */
 } hw_pass;
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */

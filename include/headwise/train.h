@@ -19,6 +19,11 @@
  *   cosine        fall to 0 behind max_steps on half a cosine              (Loshchilov and Hutter 2017) */
 double hw_learning_rate(const hw_config *config, int64_t step);
 
+/* How strong a term or rate of the schedules constant, rise, fall, v (HW_STRENGTH_...) is at a step, 0 to 1: the same;
+ * rising in a line to 1 at max_steps; falling from 1 to 0 there; falling to 0 at warmup_steps and rising to 1 at
+ * max_steps (Zhou et al. 2020, section 3.2). */
+double hw_strength(const hw_config *config, int schedule, int64_t step);
+
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* A network in training: replicas for the shards, moments of Adam, averages of the weights (training.ema,
@@ -33,6 +38,7 @@ typedef struct hw_step_result {
     hw_loss_count count;  /* sums over the batch's target tokens */
     double gradient_norm; /* before clipping */
     double rate;
+    double term;          /* what training.head_diversity adds to the loss, before its weight; 0 without it */
     bool skipped;         /* loss or gradient was not finite: nothing was changed but the number of the step */
 } hw_step_result;
 

@@ -140,6 +140,43 @@ static bool check_averages(const hw_config *c, hw_error *err)
     return true;
 }
 
+/* head_diversity.where: each of the places once at most, and one at least. */
+static bool check_places(const hw_config *c, hw_error *err)
+{
+    static const char *const places[] = {"encoder", "decoder", "cross"};
+    static const char key[] = "training.head_diversity.where";
+    const hw_names *where = &c->training.head_diversity.where;
+    for (int i = 0; i < where->count; i++) {
+        bool known = false;
+        for (int k = 0; k < 3; k++) known |= !strcmp(where->items[i], places[k]);
+        if (!known) return fail(c, err, key, NULL, "%.60s is none of encoder, decoder, cross", where->items[i]);
+        for (int k = 0; k < i; k++)
+            if (!strcmp(where->items[i], where->items[k]))
+                return fail(c, err, key, NULL, "%s stands there twice", where->items[i]);
+    }
+    if (!where->count) return fail(c, err, key, NULL, "it is empty; name one of encoder, decoder, cross at least");
+    return true;
+}
+
+/* Options of a term that the kind does not have are meant for another. */
+static bool check_diversity(const hw_config *c, hw_error *err)
+{
+    int kind = c->training.head_diversity.kind;
+    bool cosine = kind == HW_DIVERSITY_OUTPUT || kind == HW_DIVERSITY_SUBSPACE;
+    if (!check_places(c, err)) return false;
+    if (c->model.heads < 2 && (kind || c->training.drop_head.rate > 0))
+        return fail(c, err, kind ? "training.head_diversity.kind" : "training.drop_head.rate", "model.heads",
+                    "model.heads is 1: with one head there is nothing to %s", kind ? "diversify" : "drop");
+    if (c->training.head_diversity.squared && !cosine)
+        return fail(c, err, "training.head_diversity.squared", NULL, "only kinds output and subspace have a cosine");
+    if (c->training.head_diversity.diagonal && !cosine && kind != HW_DIVERSITY_POSITION)
+        return fail(c, err, "training.head_diversity.diagonal", NULL,
+                    "only kinds output, subspace and position leave it open whether a head is paired with itself");
+    if (c->training.head_diversity.entropy > 0 && kind != HW_DIVERSITY_POSITION)
+        return fail(c, err, "training.head_diversity.entropy", NULL, "only kind position has a term of entropy");
+    return true;
+}
+
 static bool check_decoding(const hw_config *c, hw_error *err)
 {
     if (c->decoding.n_best > c->decoding.beam)
@@ -182,7 +219,8 @@ bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
 {
     settle_batch(config);
     if (!check_model(config, err) || !check_removed_heads(config, err) || !check_text(config, err) ||
-        !check_training(config, err) || !check_averages(config, err) || !check_decoding(config, err))
+        !check_training(config, err) || !check_averages(config, err) || !check_diversity(config, err) ||
+        !check_decoding(config, err))
         return false;
     if (warnings) add_warnings(config, warnings);
     return true;

@@ -18,6 +18,7 @@
 #define WORD(section, name, initial, words, help) ROW(section, name, WORD, initial, 0, 0, words, help)
 #define CHOICE(section, name, initial, first, words, help) ROW(section, name, CHOICE, initial, first, 0, words, help)
 #define NAMES(section, name, help) ROW(section, name, NAMES, "", 0, 0, NULL, help)
+#define LIST(section, name, initial, help) ROW(section, name, NAMES, initial, 0, 0, NULL, help)
 #define ANY INFINITY /* no upper bound */
 
 const hw_option hw_options[] = {
@@ -123,6 +124,32 @@ const hw_option hw_options[] = {
     NUMBER(training, dropout_residual, "0.1", 0, 0.99, "share of each sublayer's output set to 0"),
     NUMBER(training, dropout_attention, "0.1", 0, 0.99, "share of the attention weights set to 0"),
     NUMBER(training, dropout_feed_forward, "0.1", 0, 0.99, "share of the numbers inside feed-forward layers set to 0"),
+    CHOICE(training, head_diversity.kind, "none", HW_DIVERSITY_NONE, "none|output|subspace|position|orthogonal",
+           "what pushes the heads of an attention apart, as a term of the loss:\n"
+           "the cosine of their outputs; that of their values; the product of\n"
+           "their weights; |A A' - I|^2 of a query's weights A of all heads"),
+    NUMBER(training, head_diversity.weight, "1", 0, ANY,
+           "factor of that term, a mean over rows and attentions (0: no term)"),
+    LIST(training, head_diversity.where, "encoder,decoder,cross",
+         "attentions that have the term: any of encoder, decoder, cross"),
+    CHOICE(training, head_diversity.schedule, "constant", HW_STRENGTH_CONSTANT, "constant|rise|fall|v",
+           "how strong the term is: all along the same; from 0 in a line to the\n"
+           "whole at max_steps; the other way; down to 0 in warmup_steps and up\n"
+           "again"),
+    BOOLEAN(training, head_diversity.diagonal, "false",
+            "pairs of a head with itself belong to the mean (output, subspace,\n"
+            "position)"),
+    BOOLEAN(training, head_diversity.squared, "false",
+            "the cosine's square, which wants right angles, not opposite heads\n"
+            "(output, subspace)"),
+    NUMBER(training, head_diversity.entropy, "0", 0, ANY,
+           "position: factor, within the term, of the heads' mean entropy over\n"
+           "its largest, so that heads do not just become flat"),
+    NUMBER(training, drop_head.rate, "0", 0, 0.99,
+           "how likely a sentence goes without a head in a step (DropHead); one\n"
+           "of an attention always stays"),
+    CHOICE(training, drop_head.schedule, "constant", HW_STRENGTH_CONSTANT, "constant|rise|fall|v",
+           "how the rate changes, as head_diversity.schedule; v is the paper's"),
     TEXT(training, init_from, "",
          "model directory, or a .safetensors file in one, whose weights and\n"
          "vocabularies training begins with (\"\": new ones)"),

@@ -149,7 +149,7 @@ static void visit_batch(int i, void *argument)
     hw_visit v = {.tape = w->tape, .batch = b, .attentions = recorder.entries, .nll = nll};
 
     hw_tape_reset(w->tape, t->options->mode);
-    hw_pass pass = {w->tape, record ? &recorder : NULL, t->runner->settings};
+    hw_pass pass = {.tape = w->tape, .recorder = record ? &recorder : NULL, .settings = t->runner->settings};
     hw_token_rows source = {.rows = b->source_rows, .ids = b->source_ids, .segments = b->source};
     hw_token_rows target = {.rows = b->target_rows, .ids = b->target_in, .segments = b->target};
     v.loss = hw_transformer_loss(&pass, m, &source, &target, b->target_out, (hw_real)t->options->smoothing, 1, &v.count,

@@ -33,8 +33,35 @@ hw_tensor *hw_add_norm_after(const hw_pass *pass, const hw_add_norm *a, hw_tenso
 
 /* ---- multi-head attention ---------------------------------------------------------------------------------------- */
 
+/* DropHead (Zhou et al. 2020, section 3.1): gates of 0 for the heads that a sentence goes without, and H over the number
+ * of the others for these. One always stays. A draw depends on the sentence's place in the step's batch alone. */
+static hw_tensor *dropped_heads(const hw_pass *pass, const hw_attention_layer *a, const hw_tensor *heads,
+                                const hw_segments *queries)
+{
+    hw_dropout drop = hw_tape_dropout(pass->tape, pass->drop_head, a->weights.site);
+    if (!drop.threshold) return NULL;
+    hw_tensor *xi = hw_tape_matrix(pass->tape, hw_tensor_rows(heads), a->heads, NULL, false);
+    uint32_t *bits = hw_arena_alloc(hw_tape_arena(pass->tape), (size_t)a->heads * sizeof *bits), word[4];
+    for (int64_t b = 0; b < queries->count; b++) {
+        hw_real *first = xi->data + queries->start[b] * a->heads;
+        uint32_t place = (uint32_t)(heads->first_row + queries->start[b]);
+        int64_t kept = 0, stays = 0;
+        for (int64_t h = 0; h < a->heads; h++) { /* a site of its own: dropout's sites are small numbers */
+            hw_philox(drop.seed, (const uint32_t[]){place, (uint32_t)h, drop.step, drop.site | 0x80000000u}, word);
+            bits[h] = word[0] >> 16;
+            kept += bits[h] >= drop.threshold;
+            if (bits[h] > bits[stays]) stays = h;
+        }
+        for (int64_t h = 0; h < a->heads && queries->length[b]; h++)
+            first[h] = bits[h] >= drop.threshold || (!kept && h == stays) ? (hw_real)a->heads / (hw_real)(kept ? kept : 1)
+                                                                          : 0;
+        for (int64_t i = a->heads; i < queries->length[b] * a->heads; i++) first[i] = first[i - a->heads];
+    }
+    return xi;
+}
+
 /* The gates of every query row: a row a query, all alike at first, so that each row's gradient is its own. */
-static hw_tensor *gates(const hw_pass *pass, const hw_attention_layer *a, const hw_head_setting *s, int64_t rows)
+static hw_tensor *set_gates(const hw_pass *pass, const hw_attention_layer *a, const hw_head_setting *s, int64_t rows)
 {
     bool record = pass->recorder && pass->recorder->gates;
     if (s && s->trained_gate) {
@@ -45,6 +72,14 @@ static hw_tensor *gates(const hw_pass *pass, const hw_attention_layer *a, const 
     hw_tensor *xi = hw_tape_tensor(pass->tape, 2, (int64_t[]){rows, a->heads}, record);
     for (int64_t i = 0; i < rows * a->heads; i++) xi->data[i] = s && s->gate ? s->gate[i % a->heads] : 1;
     return xi;
+}
+
+static hw_tensor *gates(const hw_pass *pass, const hw_attention_layer *a, const hw_head_setting *s,
+                        const hw_tensor *heads, const hw_segments *queries)
+{
+    hw_tensor *set = set_gates(pass, a, s, hw_tensor_rows(heads));
+    hw_tensor *dropped = dropped_heads(pass, a, heads, queries);
+    return set && dropped ? hw_multiply(pass->tape, set, dropped) : set ? set : dropped;
 }
 
 /* Attention, gates and output projection; everything between the projections of the input and Add&Norm. */
@@ -59,10 +94,10 @@ static hw_tensor *attend(const hw_pass *pass, const hw_attention_layer *a, hw_te
     o->sharpness = s ? s->sharpness : NULL;
     hw_tensor *weights = NULL;
     hw_tensor *heads = hw_attention(pass->tape, query, key, value, o, recorder && recorder->weights ? &weights : NULL);
-    hw_tensor *xi = gates(pass, a, s, hw_tensor_rows(heads));
+    hw_tensor *xi = gates(pass, a, s, heads, &o->queries);
     if (recorder)
         recorder->entries[a->index] =
-            (hw_recorded){a->name, o->queries, o->keys, weights, heads, xi, value, o->value_column};
+            (hw_recorded){a->name, o->queries, o->keys, o->causal, weights, heads, xi, value, o->value_column};
     if (xi) heads = hw_gate(pass->tape, heads, xi, s ? s->otherwise : NULL);
     return hw_linear(pass->tape, heads, a->output_weight, a->output_bias, HW_IDENTITY, none());
 }

@@ -1,4 +1,4 @@
-/* Learning rates; the formulas stand in train.h. */
+/* Learning rates, and strengths of terms and rates that change; the formulas stand in train.h. */
 #include <math.h>
 
 #include <headwise/train.h>
@@ -39,4 +39,20 @@ double hw_learning_rate(const hw_config *c, int64_t step)
     };
     double at = (double)step, warmup = (double)c->training.warmup_steps, rise = at < warmup ? at / warmup : 1;
     return c->training.learning_rate * rise * shapes[c->training.schedule](c, at);
+}
+
+double hw_strength(const hw_config *c, int schedule, int64_t step)
+{
+    double warmup = (double)c->training.warmup_steps, last = (double)c->training.max_steps, at = (double)step;
+    switch (schedule) {
+    case HW_STRENGTH_RISE:
+        return at / last;
+    case HW_STRENGTH_FALL:
+        return 1 - at / last;
+    case HW_STRENGTH_V:
+        if (at < warmup) return 1 - at / warmup;
+        return last > warmup ? (at - warmup) / (last - warmup) : 0;
+    default:
+        return 1;
+    }
 }

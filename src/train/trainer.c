@@ -19,6 +19,14 @@ static int64_t chunk_size(const hw_trainer *t, int64_t i)
     return left < CHUNK ? left : CHUNK;
 }
 
+/* Of the term that pushes heads apart; 0: there is none. */
+static double diversity_weight(const hw_trainer *t)
+{
+    const hw_config *c = t->config;
+    if (!c->training.head_diversity.kind || !hw_diversity_attentions(t->model, c)) return 0;
+    return c->training.head_diversity.weight;
+}
+
 hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
 {
     hw_trainer *t = calloc(1, sizeof *t);
@@ -32,6 +40,9 @@ hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
         t->shard[i].replica = hw_transformer_replica(model);
         t->shard[i].tape = hw_tape_new();
         t->shard[i].arena = hw_arena_new(0);
+        if (diversity_weight(t) <= 0) continue;
+        t->shard[i].recorded = calloc((size_t)model->attentions, sizeof *t->shard[i].recorded);
+        HW_CHECK(t->shard[i].recorded, "no memory for what heads do");
     }
     t->numbers = hw_parameters_numbers(model->parameters);
     t->first = hw_numbers_new(t->numbers);
@@ -50,6 +61,7 @@ void hw_trainer_free(hw_trainer *t)
         hw_transformer_free(t->shard[i].replica);
         hw_tape_free(t->shard[i].tape);
         hw_arena_free(t->shard[i].arena);
+        free(t->shard[i].recorded);
         free(t->shard[i].profile);
     }
     hw_average_free(t->average);
@@ -77,16 +89,32 @@ const hw_real *hw_trainer_gradients(const hw_trainer *t)
 
 /* ---- a shard ----------------------------------------------------------------------------------------------------- */
 
+/* The loss with the term that pushes heads apart. */
+static hw_tensor *with_diversity(const hw_trainer *t, shard *s, hw_tensor *loss)
+{
+    const hw_config *c = t->config;
+    double weight = c->training.head_diversity.weight *
+                    hw_strength(c, c->training.head_diversity.schedule, t->steps + 1);
+    hw_tensor *term = hw_diversity_term(s->tape, s->replica, s->recorded, c, t->batch->source_rows,
+                                        t->batch->target_rows);
+    s->term += (double)term->data[0];
+    return hw_add(s->tape, loss, hw_scale(s->tape, term, (hw_real)weight));
+}
+
 static void run_micro_batch(const hw_trainer *t, shard *s, const hw_batch *b)
 {
     hw_tape_reset(s->tape, HW_TRAINING);
     hw_tape_dropout_key(s->tape, (uint64_t)t->config->training.seed, (uint32_t)(t->steps + 1));
-    hw_pass pass = {.tape = s->tape};
+    const hw_config *c = t->config;
+    hw_recorder recorder = {.weights = hw_diversity_needs_weights(c), .entries = s->recorded};
+    hw_pass pass = {.tape = s->tape, .recorder = s->recorded ? &recorder : NULL};
+    pass.drop_head = c->training.drop_head.rate * hw_strength(c, c->training.drop_head.schedule, t->steps + 1);
     hw_token_rows source = {b->source_rows, b->source_ids, b->source, b->first_source_row, NULL};
     hw_token_rows target = {b->target_rows, b->target_in, b->target, b->first_target_row, NULL};
     hw_real scale = (hw_real)(1 / (double)t->batch->target_rows);
     hw_tensor *loss = hw_transformer_loss(&pass, s->replica, &source, &target, b->target_out,
-                                          (hw_real)t->config->training.label_smoothing, scale, &s->count, NULL);
+                                          (hw_real)c->training.label_smoothing, scale, &s->count, NULL);
+    if (s->recorded) loss = with_diversity(t, s, loss);
     hw_backward(s->tape, loss, 1);
 }
 
@@ -96,6 +124,7 @@ static void run_shard(int i, void *argument)
     shard *s = &t->shard[i];
     memset(hw_parameters_gradients(s->replica->parameters), 0, (size_t)t->numbers * sizeof(hw_real));
     s->count = (hw_loss_count){0};
+    s->term = 0;
     hw_arena_reset(s->arena);
     int64_t count;
     hw_batch *micro = hw_batch_micro(s->arena, &t->cut[i], t->config->training.micro_batch_tokens, &count);
@@ -176,6 +205,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
         result.count.nll += c->nll;
         result.count.tokens += c->tokens;
         result.count.correct += c->correct;
+        result.term += t->shard[i].term;
     }
     hw_parallel((int)chunks(t), reduce_chunk, t);
     double squares = 0;

@@ -2,6 +2,7 @@
 #ifndef HW_TRAIN_TRAINER_H
 #define HW_TRAIN_TRAINER_H
 
+#include <headwise/heads.h>
 #include <headwise/train.h>
 
 #include "average.h"
@@ -12,6 +13,8 @@ typedef struct shard {
     hw_tape *tape;
     hw_arena *arena;         /* for its micro-batches */
     hw_loss_count count;
+    double term;             /* sum of what pushes heads apart */
+    hw_recorded *recorded;   /* [attentions]; NULL: nothing has to be recorded */
     hw_profile_entry *profile;
 } shard;
 
