@@ -48,6 +48,9 @@ FLAGS_avx512  := -DHW_PATH=avx512 -DHW_PATH_AVX512 -mavx2 -mfma -mavx512f -mavx5
 SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:src/%.c=$(OUT)/%.o) $(patsubst src/%.cc,$(OUT)/%.o,$(wildcard src/*/*.cc)) \
            $(foreach p,$(PATHS),$(KERNEL_SOURCES:src/tensor/kernels/%.c=$(OUT)/kernels_$(p)/%.o))
+# The page of `heads report` is built in: each file of src/heads/page is an array of its bytes.
+PAGE    := $(sort $(wildcard src/heads/page/*))
+OBJECTS += $(OUT)/heads/page.o
 TESTS   := $(sort $(wildcard tests/test_*.c))
 TEST_OBJECTS := $(TESTS:tests/%.c=$(OUT)/tests/%.o) $(OUT)/tests/main.o $(patsubst tests/%.c,$(OUT)/tests/%.o,$(wildcard tests/support*.c))
 
@@ -70,6 +73,15 @@ $(OUT)/libheadwise.a: $(OBJECTS)
 
 $(OUT)/%.o: src/%.c
 	@mkdir -p $(@D)
+	$(call SAY,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(OUT)/heads/page.c: $(PAGE) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "heads/report.h"'; for f in $(PAGE); do \
+	    echo "const unsigned char hw_page_$$(basename $$f | tr . _)[] = {"; \
+	    od -An -v -tx1 $$f | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; echo '0};'; done; } > $@
+
+$(OUT)/heads/page.o: $(OUT)/heads/page.c
 	$(call SAY,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # SentencePiece is C++; one file makes it C.
