@@ -437,29 +437,6 @@ bool hw_diversity_needs_weights(const hw_config *config);
 hw_tensor *hw_diversity_term(hw_tape *t, const hw_transformer *network, const hw_recorded *recorded,
                              const hw_config *config, int64_t source_rows, int64_t target_rows);
 
-/* ---- the report -------------------------------------------------------------------------------------------------- */
-
-/* The pairs that a report shows, as places in the set, ascending, in the arena: its first `plain` ones and the examples
- * of the roles found (hw_roles_json; NULL: none), as many as fit into `limit` letters of hw_report_pairs. */
-int64_t *hw_report_choose(const hw_transformer *network, const hw_study_set *set, const json_t *roles, int64_t plain,
-                          int64_t limit, hw_arena *arena, int64_t *count);
-/* A list: of each pair its line (from 1), tokens, gold, and every head's weights and norms, two letters of base 64 a
- * number. */
-json_t *hw_report_pairs(const hw_transformer *network, const hw_study_set *set, const int64_t *pairs, int64_t count);
-/* The page. data: what its script reads, see src/heads/page/data.js. Errors of writing are left to the caller. */
-void hw_report_write(FILE *out, const json_t *data);
-
-/* ---- heads pushed apart in training ------------------------------------------------------------------------------ */
-
-/* How many attentions have the term of training.head_diversity: those of `where` with two heads or more. */
-int hw_diversity_attentions(const hw_transformer *network, const hw_config *config);
-/* Does the pass have to record weights for it? */
-bool hw_diversity_needs_weights(const hw_config *config);
-/* The term for a part of a batch -> [1], before weight and schedule: rows are summed and divided by those of the whole
- * batch, source or target, then by the number of attentions. NULL where there are none. */
-hw_tensor *hw_diversity_term(hw_tape *t, const hw_transformer *network, const hw_recorded *recorded,
-                             const hw_config *config, int64_t source_rows, int64_t target_rows);
-
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 
 /* Results stand in heads/ in the model directory, as NAME.json and NAME.tsv, with a fingerprint of everything that they
