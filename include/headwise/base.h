@@ -49,6 +49,12 @@ _Noreturn void hw_abort(const char *file, int line, const char *format, ...) __a
 const char *hw_nearest(const char *word, int count, const char *(*candidate)(int i, const void *argument),
                        const void *argument);
 
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Memory for large arrays, aligned to 64 bytes, from 2 MiB on in large pages where the system has them. NULL where it
+ * cannot be had; free() gives it back. */
+void *hw_memory_new(size_t bytes);
+
 /* ---- arenas ------------------------------------------------------------------------------------------------------ */
 
 /* Memory that is given back all at once. Blocks are aligned to 64 bytes and not initialised. An arena serves one

@@ -57,7 +57,7 @@ static bool add_chunk(hw_arena *arena, size_t size)
     if (c && c->size >= size) {
         arena->spare = NULL;
     } else {
-        c = aligned_alloc(ALIGNMENT, ALIGNMENT + size);
+        c = hw_memory_new(ALIGNMENT + size);
         if (!c) return false;
         c->size = size;
         arena->capacity += size;

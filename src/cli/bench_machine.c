@@ -30,7 +30,7 @@ double hw_bench_process_seconds(void) { return clock_seconds(CLOCK_PROCESS_CPUTI
 
 static hw_real *filled(int64_t numbers)
 {
-    hw_real *block = aligned_alloc(64, ((size_t)numbers * sizeof *block + 63) / 64 * 64);
+    hw_real *block = hw_memory_new((size_t)numbers * sizeof *block);
     HW_CHECK(block, "no memory for a measurement");
     for (int64_t i = 0; i < numbers; i++) block[i] = (hw_real)(i % 17 - 8) / 8;
     return block;

@@ -143,7 +143,7 @@ static void place(hw_parameters *p)
 static hw_real *block(int64_t numbers, void **owned)
 {
     size_t bytes = (size_t)numbers * sizeof(hw_real);
-    *owned = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+    *owned = hw_memory_new(bytes);
     HW_CHECK(*owned, "no memory for %lld numbers", (long long)numbers);
     memset(*owned, 0, bytes);
     return *owned;

@@ -9,8 +9,8 @@ enum { CHUNK = 1 << 14 };
 
 hw_real *hw_numbers_new(int64_t count)
 {
-    size_t bytes = ((size_t)count * sizeof(hw_real) + 63) / 64 * 64;
-    hw_real *numbers = aligned_alloc(64, bytes);
+    size_t bytes = (size_t)count * sizeof(hw_real);
+    hw_real *numbers = hw_memory_new(bytes);
     HW_CHECK(numbers, "no memory for %lld numbers", (long long)count);
     memset(numbers, 0, bytes);
     return numbers;
