@@ -342,13 +342,6 @@ hw_runner *hw_meter_runner(hw_meter *m);
 /* settings: how heads are changed ([attentions]), or NULL. hw_quality_clear what comes out. */
 void hw_meter_measure(hw_meter *m, const hw_head_setting *settings, hw_quality *out);
 
-/* How much more a figure is than a baseline's on the same sentences, with its 95 % interval and p (both by paired
- * bootstrap). NaN: there is none, or an interval of one sentence. */
-typedef struct hw_difference {
-    double value, low, high, p;
-} hw_difference;
-hw_difference hw_difference_of(const hw_tally *baseline, const hw_tally *changed, int trials, uint64_t seed);
-
 /* ---- ablation ---------------------------------------------------------------------------------------------------- */
 
 /* What takes the place of a head's output: nothing (gate 0), its mean over all rows of the data, or what it would give

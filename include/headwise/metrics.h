@@ -121,6 +121,14 @@ hw_interval hw_mean_interval(const double *values, int64_t count, int trials, ui
 double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
 double hw_paired_randomization(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
 
+/* By how much a system's figure exceeds the baseline's, with the 95 % interval of the difference and the p of
+ * hw_paired_bootstrap, from the same resamples. NaN for interval and p of fewer than two sentences, and for all of
+ * none. */
+typedef struct hw_difference {
+    double value, low, high, p;
+} hw_difference;
+hw_difference hw_paired_difference(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
+
 /* Two-sided sign-flip test that paired differences have mean 0, where those of one cluster (sentence) keep or change
  * their sign together. cluster[i] is in 0..clusters-1; NULL: each difference is a cluster of its own, and clusters is
  * not read. Where 2^clusters is at most trials every pattern of signs is counted once and p is exact; otherwise (c +

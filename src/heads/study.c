@@ -166,6 +166,7 @@ bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *dir
             return false;
     if (!hw_lines_parallel(lines[HW_SOURCE], lines[HW_TARGET], err)) return false;
     set->lines = lines[HW_SOURCE]->count;
+    for (int s = 0; s < 2; s++) set->texts[s] = lines[s];
     hw_study_pair *pairs = hw_arena_alloc(arena, ((size_t)set->lines + 1) * sizeof *pairs);
     for (int64_t i = 0; i < set->lines; i++) {
         size_t bytes[2];

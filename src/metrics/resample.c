@@ -11,7 +11,7 @@
 #include <headwise/metrics.h>
 
 typedef struct trials {
-    const hw_tally *baseline, *system; /* system: only for randomization */
+    const hw_tally *baseline, *system; /* system: only where two are compared */
     uint64_t seed;
     double *scores; /* [trials] */
 } trials;
@@ -37,6 +37,23 @@ static void bootstrap_trial(int t, void *argument)
         for (int k = 0; k < tally->width; k++) sum[k] += row[k];
     }
     job->scores[t] = tally->score(sum, tally->options);
+}
+
+/* The same sentences of both. */
+static void difference_trial(int t, void *argument)
+{
+    const trials *job = argument;
+    const hw_tally *a = job->baseline, *b = job->system;
+    hw_random random = hw_random_new(job->seed, (uint64_t)t);
+    double first[HW_TALLY_WIDTH] = {0}, second[HW_TALLY_WIDTH] = {0};
+    for (int64_t i = 0; i < a->count; i++) {
+        int64_t at = (int64_t)hw_random_below(&random, (uint64_t)a->count) * a->width;
+        for (int k = 0; k < a->width; k++) {
+            first[k] += a->rows[at + k];
+            second[k] += b->rows[at + k];
+        }
+    }
+    job->scores[t] = b->score(second, b->options) - a->score(first, a->options);
 }
 
 /* The outputs of each sentence swapped or not, a random bit each: the difference of the two mixed systems. */
@@ -120,6 +137,22 @@ double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int
     free(a);
     free(b);
     return p;
+}
+
+hw_difference hw_paired_difference(const hw_tally *baseline, const hw_tally *system, int trials_count, uint64_t seed)
+{
+    if (!baseline->count) return (hw_difference){NAN, NAN, NAN, NAN};
+    double seen = difference(baseline, system);
+    hw_difference d = {hw_tally_score(system) - hw_tally_score(baseline), NAN, NAN, NAN};
+    if (baseline->count < 2) return d;
+    double *x = run(trials_count, difference_trial, (trials){.baseline = baseline, .system = system, .seed = seed});
+    qsort(x, (size_t)trials_count, sizeof *x, ascending);
+    d.low = x[trials_count / 40];
+    d.high = x[trials_count - trials_count / 40 - 1];
+    for (int i = 0; i < trials_count; i++) x[i] = fabs(x[i]);
+    d.p = p_value(x, trials_count, mean(x, trials_count), seen);
+    free(x);
+    return d;
 }
 
 double hw_paired_randomization(const hw_tally *baseline, const hw_tally *system, int trials_count, uint64_t seed)
