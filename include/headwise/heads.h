@@ -419,6 +419,48 @@ json_t *hw_report_pairs(const hw_transformer *network, const hw_study_set *set, 
 /* The page. data: what its script reads, see src/heads/page/data.js. Errors of writing are left to the caller. */
 void hw_report_write(FILE *out, const json_t *data);
 
+/* ---- diversity --------------------------------------------------------------------------------------------------- */
+
+/* scipy's jensenshannon(p, q, base=2), 0 to 1, of rows that sum to 1. */
+double hw_js_distance(const double *p, const double *q, int64_t n);
+
+/* Linear CKA between the outputs of heads, from sums over rows. */
+typedef struct hw_cka hw_cka;
+hw_cka *hw_cka_new(int heads, int64_t width);                     /* the caller frees it */
+void hw_cka_free(hw_cka *c);                                      /* NULL is fine */
+void hw_cka_add(hw_cka *c, const double *rows, int64_t count);    /* [count][H K] */
+void hw_cka_matrix(const hw_cka *c, double *out);                 /* [H][H]; NaN where a head never changes */
+
+/* a [n][n], symmetric, becomes diagonal, its eigenvalues in no order; row i of vectors belongs to a[i][i] (Jacobi). */
+void hw_symmetric_eigen(int n, double *a, double *vectors);
+/* exp of the entropy of the eigenvalues of a similarity over their sum: 1 where all n are alike, n where none is. */
+double hw_effective_number(const double *similarity, int n);
+/* Places in two dimensions whose distances are as near as can be to [n][n] -> the share of what could be shown. */
+double hw_classical_scaling(const double *distances, int n, double (*out)[2]);
+
+/* Two heads of one kind (or a head with itself); means over rows. What compares vectors is NaN for different layers, and
+ * orthogonal is their part of |A A' - I|^2. */
+typedef struct hw_diversity_pair {
+    int a, b; /* places among the heads of hw_heads_of, a <= b */
+    double js, position, orthogonal, output, output_squared, subspace, subspace_squared, cka;
+} hw_diversity_pair;
+
+typedef struct hw_diversity {
+    int64_t pairs; /* of sentences */
+    int heads, count;
+    const hw_head *head;      /* [heads] */
+    hw_diversity_pair *items; /* [count] */
+    double (*place)[2];       /* [heads] on the map of their kind, by Jensen-Shannon distance */
+    double shown[HW_ATTENTION_KINDS]; /* the share of the distances that the map shows */
+    double effective[HW_ATTENTION_KINDS], *layer_effective; /* numbers of heads, by CKA; of each attention */
+} hw_diversity;
+
+/* Over all rows that the network has for the set, </s> and <s> included, as in training. In the arena. */
+hw_diversity *hw_diversity_study(const hw_bundle *bundle, const hw_study_set *set, hw_progress_function progress,
+                                 void *context, hw_arena *arena);
+/* "heads", "layers", "kinds", "pairs" (lists) and "overall". */
+json_t *hw_diversity_json(const hw_diversity *d, const hw_transformer *network);
+
 /* ---- heads pushed apart in training ------------------------------------------------------------------------------ */
 
 /* How many attentions have the term of training.head_diversity: those of `where` with two heads or more. */
@@ -429,6 +471,60 @@ bool hw_diversity_needs_weights(const hw_config *config);
  * batch, source or target, then by the number of attentions. NULL where there are none. */
 hw_tensor *hw_diversity_term(hw_tape *t, const hw_transformer *network, const hw_recorded *recorded,
                              const hw_config *config, int64_t source_rows, int64_t target_rows);
+
+/* ---- importance -------------------------------------------------------------------------------------------------- */
+
+/* dL/dxi of every head's gate in every pair, L being -log p of the pair's target, summed over its tokens (natural log,
+ * not smoothed). A gate has a gradient at each query row. */
+typedef struct hw_gate_gradients {
+    const hw_study_set *set;
+    int count; /* of heads, as hw_heads_of counts them */
+    const hw_head *heads;
+    double *net;  /* [heads][pairs] the sum over the query rows: the gradient of one gate for the whole sentence */
+    double *size; /* [heads][pairs] the sum of the absolute values */
+} hw_gate_gradients;
+/* With the runner's settings, whose gates may be other than 1. In the arena. */
+hw_gate_gradients *hw_gate_gradients_of(hw_runner *runner, const hw_transformer *network, const hw_study_set *set,
+                                        hw_arena *arena);
+int64_t hw_query_rows(const hw_study_pair *pair, hw_attention_kind kind); /* with <s> or </s> */
+
+/* The two readings of Michel et al. 2019, equation 4, E_x |dL(x)/dxi|: x is a token (the mean of |.| over query rows,
+ * as their program computes it), or a sentence (the mean over sentences of the sum's |.|, as the text has it). */
+typedef enum hw_importance_reading {
+    HW_IMPORTANCE_TOKEN,
+    HW_IMPORTANCE_SENTENCE,
+    HW_IMPORTANCE_READINGS
+} hw_importance_reading;
+extern const char *const hw_importance_readings[]; /* "token", "sentence", NULL */
+
+/* Of every head -> values [heads]; normalised: divided by the root of the sum of squares over the heads of its
+ * attention (0 where all are 0). */
+void hw_importance_values(const hw_gate_gradients *g, hw_importance_reading reading, bool normalised, double *values);
+
+typedef struct hw_head_importance {
+    const hw_head *head;
+    hw_importance_reading reading;
+    double value, low, high; /* with its 95 % interval over sentences; NaN: of one sentence */
+    double normalised;
+} hw_head_importance;
+
+/* How well importance foretells ablation: Spearman's correlation over heads with the change of loss. */
+typedef struct hw_importance_check {
+    hw_importance_reading reading;
+    bool normalised;
+    hw_ablation_mode mode;
+    double rho, low, high; /* the interval over sentences, both sides computed anew; NaN as above or where all are equal */
+} hw_importance_check;
+
+typedef struct hw_importance {
+    int64_t sentences;
+    int trials, count, checks;
+    hw_head_importance *items; /* [count] head by head, each reading */
+    hw_importance_check *check;
+} hw_importance;
+hw_importance *hw_importance_study(const hw_bundle *bundle, const hw_study_set *set, int trials, uint64_t seed,
+                                   hw_progress_function progress, void *context, hw_arena *arena);
+json_t *hw_importance_json(const hw_importance *x); /* "heads", a list of flat objects; "correlations", likewise */
 
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 

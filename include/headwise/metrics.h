@@ -140,6 +140,10 @@ double hw_cluster_test(const double *differences, const int32_t *cluster, int64_
  * and adjusted may be the same array. */
 void hw_holm(const double *p, int count, double *adjusted);
 
+/* Spearman's rank correlation, -1 to 1, equal values sharing the mean of their ranks; NaN where all of x or all of y
+ * are equal. */
+double hw_rank_correlation(const double *x, const double *y, int count);
+
 /* ---- further figures --------------------------------------------------------------------------------------------- */
 
 /* The share of lines that equal their reference byte for byte, 0 to 1; 0 for no lines. */
