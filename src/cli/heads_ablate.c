@@ -119,8 +119,10 @@ static const char *const columns[] = {
     "bleu_p",      NULL};
 
 #define VERB(NAME)                                                                                                     \
-    {.name = NAME, .depends = depends, .compute = compute, .print = print, .columns = columns}
-static const hw_heads_verb verbs[] = {
+    {.name = NAME, .depends = depends, .compute = compute, .print = print, .columns = columns, .defaults = &defaults,  \
+     .defaults_size = sizeof defaults}
+static const options defaults = {.common.seed = 1, .mode = ALL};
+const hw_heads_verb hw_heads_ablate[] = {
     [HW_ABLATE_HEADS] = VERB("ablate"),
     [HW_ABLATE_PAIRS] = VERB("ablate-pairs"),
     [HW_ABLATE_LAYERS] = VERB("ablate-layers"),
@@ -128,9 +130,9 @@ static const hw_heads_verb verbs[] = {
 
 static int run(hw_cli *cli)
 {
-    options o = {.common.seed = 1, .mode = ALL};
+    options o = defaults;
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    return hw_heads_run(cli, &o.common, &verbs[o.groups]);
+    return hw_heads_run(cli, &o.common, &hw_heads_ablate[o.groups]);
 }
 
 const hw_cli_command hw_cli_heads_ablate = {

@@ -91,12 +91,13 @@ static void print(hw_heads *h, const json_t *result)
 static const char *const columns[] = {"name",     "kind",     "x",  "y",   "js",      "output",    "output_squared",
                                       "subspace", "subspace_squared", "position", "cka", "nearest", "nearest_js", NULL};
 
+const hw_heads_verb hw_heads_diversity = {.name = "diversity", .compute = compute, .print = print, .columns = columns};
+
 static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    static const hw_heads_verb verb = {.name = "diversity", .compute = compute, .print = print, .columns = columns};
-    return hw_heads_run(cli, &o.common, &verb);
+    return hw_heads_run(cli, &o.common, &hw_heads_diversity);
 }
 
 const hw_cli_command hw_cli_heads_diversity = {

@@ -87,12 +87,14 @@ static void print(hw_heads *h, const json_t *result)
 
 static const char *const columns[] = {"name", "reading", "value", "low", "high", "normalised", NULL};
 
+const hw_heads_verb hw_heads_importance = {
+    .name = "importance", .compute = compute, .print = print, .columns = columns};
+
 static int run(hw_cli *cli)
 {
     hw_heads_options o = {.seed = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    static const hw_heads_verb verb = {.name = "importance", .compute = compute, .print = print, .columns = columns};
-    return hw_heads_run(cli, &o, &verb);
+    return hw_heads_run(cli, &o, &hw_heads_importance);
 }
 
 const hw_cli_command hw_cli_heads_importance = {

@@ -34,6 +34,9 @@ static const section sections[] = {
     {&hw_heads_stats, true},
     {&hw_heads_roles, true},
     {&hw_heads_align, false},
+    {&hw_heads_ablate[HW_ABLATE_HEADS], false},
+    {&hw_heads_importance, false},
+    {&hw_heads_diversity, false},
 };
 
 static json_t *result_of(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
