@@ -64,6 +64,21 @@ typedef struct hw_names {
     const char *const *items;
 } hw_names;
 
+/* How translations are searched for: the section `decoding`, and what hw_search (decode) is told. */
+typedef struct hw_decoding {
+    int64_t beam, n_best, min_length, max_length;
+    double length_penalty, coverage_penalty, patience; /* a patience of 0 counts as 1 */
+    int64_t no_repeat_ngram;
+    bool sampling;
+    double temperature; /* 0 counts as 1 */
+    int64_t top_k;
+    double top_p; /* 0 counts as 1 */
+    int64_t seed;
+    bool replace_unknown;
+    int64_t longest_source, batch_sentences;
+    bool ids_only; /* no option: the caller wants the tokens alone, for which greedy search saves the softmax */
+} hw_decoding;
+
 /* What a run is told. `headwise --help-config` says what each option means, with its unit, default and bounds; a new
  * option is a field here and a row in src/config/options.c. Everything lives in the arena that it was made in. */
 typedef struct hw_config {
@@ -114,11 +129,7 @@ typedef struct hw_config {
         double ema;
         int64_t average, average_every, save_every, keep_checkpoints, log_every;
     } training;
-    struct {
-        int64_t beam, max_length;
-        double length_penalty;
-        int64_t n_best, batch_sentences;
-    } decoding;
+    hw_decoding decoding;
 
     hw_arena *arena;
     const char *file;    /* the last file read, for messages; NULL: none */
@@ -136,11 +147,16 @@ hw_config *hw_config_parse(hw_arena *arena, const char *name, const char *text, 
 
 /* One option from "key=value", as --set has it. Text is taken as it stands; a list is separated by commas. */
 bool hw_config_set(hw_config *config, const char *assignment, hw_error *err);
+/* The same from another place than --set, which messages will name ("--beam"). */
+bool hw_config_set_from(hw_config *config, const char *place, const char *assignment, hw_error *err);
 
 /* Checks what concerns several options (heads divide the width ...) and settles what follows from others: batch_tokens
  * is 0 where batch_sentences was given and it was not. Call it after the last hw_config_set. What is allowed but hardly
  * meant is added to warnings (NULL: not wanted), as complete sentences. */
 bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err);
+
+/* Fails where options of a search cannot work, or not together; hw_config_check does this too. */
+bool hw_decoding_check(const hw_decoding *d, hw_error *err);
 
 /* Fails unless every one of the options (ended by NULL), texts that have no default, was given. */
 bool hw_config_require(const hw_config *config, const char *const *keys, hw_error *err);
@@ -161,5 +177,12 @@ void hw_config_help(FILE *out);
 
 /* The i-th option's key; NULL past the last. */
 const char *hw_config_key(int i);
+/* What its row says, for a command that has it as an option of its own; false past the last. */
+typedef struct hw_config_row {
+    const char *key, *help;
+    enum { HW_ROW_INTEGER, HW_ROW_NUMBER, HW_ROW_BOOLEAN, HW_ROW_TEXT } kind; /* text: anything else, too */
+    double low, high; /* of numbers; INFINITY: no bound */
+} hw_config_row;
+bool hw_config_row_at(int i, hw_config_row *row);
 
 #endif

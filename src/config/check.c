@@ -179,10 +179,10 @@ static bool check_diversity(const hw_config *c, hw_error *err)
 
 static bool check_decoding(const hw_config *c, hw_error *err)
 {
-    if (c->decoding.n_best > c->decoding.beam)
-        return fail(c, err, "decoding.n_best", "decoding.beam", "%lld is more than decoding.beam %lld",
-                    (long long)c->decoding.n_best, (long long)c->decoding.beam);
-    return true;
+    char message[512];
+    const char *key, *other;
+    if (!hw_decoding_fault(&c->decoding, &key, &other, message)) return true;
+    return fail(c, err, key, other, "%s", message);
 }
 
 /* ---- warnings ---------------------------------------------------------------------------------------------------- */

@@ -101,33 +101,33 @@ hw_config *hw_config_parse(hw_arena *arena, const char *name, const char *text, 
     return read_tree(arena, hw_yaml_parse(arena, name, text, size, err), err);
 }
 
-/* A node as --set gives it: its place is the word "--set". */
-static hw_yaml *word_node(hw_arena *arena, const char *text, size_t length)
+/* A node as --set gives it: its place is the word "--set", or that of a command's own option. */
+static hw_yaml *word_node(hw_arena *arena, const char *place, const char *text, size_t length)
 {
     hw_yaml *node = hw_arena_calloc(arena, 1, sizeof *node);
-    node->file = "--set";
+    node->file = place;
     node->text = hw_arena_string(arena, "%.*s", (int)length, text);
     return node;
 }
 
-static hw_yaml *list_node(hw_arena *arena, const char *text)
+static hw_yaml *list_node(hw_arena *arena, const char *place, const char *text)
 {
-    hw_yaml *list = word_node(arena, "", 0);
+    hw_yaml *list = word_node(arena, place, "", 0);
     list->kind = HW_YAML_SEQUENCE;
     list->items = hw_arena_calloc(arena, strlen(text) + 1, sizeof *list->items);
     while (*text) {
         size_t length = strcspn(text, ",");
-        list->items[list->count++] = word_node(arena, text, length);
+        list->items[list->count++] = word_node(arena, place, text, length);
         text += length + (text[length] == ',');
     }
     return list;
 }
 
-static bool set_from_text(hw_config *config, int row, const char *text, hw_error *err)
+static bool set_from_text(hw_config *config, int row, const char *place, const char *text, hw_error *err)
 {
     hw_option_kind kind = hw_options[row].kind;
-    hw_yaml *node =
-        kind == HW_OPTION_NAMES ? list_node(config->arena, text) : word_node(config->arena, text, strlen(text));
+    hw_yaml *node = kind == HW_OPTION_NAMES ? list_node(config->arena, place, text)
+                                            : word_node(config->arena, place, text, strlen(text));
     node->quoted = kind == HW_OPTION_TEXT; /* an empty text is a text */
     return hw_option_set(config, row, node, err);
 }
@@ -139,21 +139,27 @@ hw_config *hw_config_new(hw_arena *arena)
     config->places = hw_arena_calloc(arena, (size_t)hw_option_count, sizeof *config->places);
     for (int i = 0; i < hw_option_count; i++) {
         hw_error err = {""};
-        HW_CHECK(set_from_text(config, i, hw_options[i].initial, &err), "a default is wrong: %s", err.message);
+        HW_CHECK(set_from_text(config, i, "default", hw_options[i].initial, &err), "a default is wrong: %s", err.message);
         config->places[i] = NULL;
     }
     return config;
 }
 
-bool hw_config_set(hw_config *config, const char *assignment, hw_error *err)
+bool hw_config_set_from(hw_config *config, const char *place, const char *assignment, hw_error *err)
 {
     const char *equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
-        return hw_fail(err, "--set: %s: expected key=value, such as model.heads=4", assignment);
-    hw_yaml *key = word_node(config->arena, assignment, (size_t)(equals - assignment));
+        return hw_fail(err, "%s: %s: expected key=value, such as model.heads=4", place, assignment);
+    place = hw_arena_string(config->arena, "%s", place);
+    hw_yaml *key = word_node(config->arena, place, assignment, (size_t)(equals - assignment));
     int row = hw_option_find(key->text);
     if (row < 0) return fail_unknown(config, key, key->text, err);
-    return set_from_text(config, row, equals + 1, err);
+    return set_from_text(config, row, place, equals + 1, err);
+}
+
+bool hw_config_set(hw_config *config, const char *assignment, hw_error *err)
+{
+    return hw_config_set_from(config, "--set", assignment, err);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */

@@ -180,12 +180,41 @@ const hw_option hw_options[] = {
 
     /* ---- translating ---- */
     INTEGER(decoding, beam, "1", 1, 1024, "hypotheses kept at each step (1: greedy)"),
+    INTEGER(decoding, n_best, "1", 1, 1024,
+            "translations given for each line, the best first; at most\n"
+            "decoding.beam, or as many samples as are wanted"),
+    INTEGER(decoding, min_length, "0", 0, 1000000, "tokens of a translation at least, </s> not counted"),
     INTEGER(decoding, max_length, "0", 0, 1000000,
             "tokens of a translation at most (0: twice the source's and 20 more)"),
     NUMBER(decoding, length_penalty, "0.6", 0, 10,
            "alpha of Wu et al. 2016: hypotheses are compared by log-probability\n"
            "over ((5 + tokens) / 6) ^ alpha (0: by log-probability alone)"),
-    INTEGER(decoding, n_best, "1", 1, 1024, "translations given for each line, the best first; at most decoding.beam"),
+    NUMBER(decoding, coverage_penalty, "0", 0, 100,
+           "beta of Wu et al. 2016: to the score of a hypothesis is added beta\n"
+           "times the sum over source tokens of log(min(1, attention that they\n"
+           "got)), from the mean of the last layer's cross-attention heads"),
+    NUMBER(decoding, patience, "1", 0.001, 1000,
+           "search goes on until beam times so many hypotheses have finished, or\n"
+           "none can become better (Kasai et al. 2022)"),
+    INTEGER(decoding, no_repeat_ngram, "0", 0, 1000000,
+            "no run of so many tokens stands twice in a translation (0: any may)"),
+    BOOLEAN(decoding, sampling, "false",
+            "draws each token by its probability in place of searching for the\n"
+            "best; needs a beam of 1"),
+    NUMBER(decoding, temperature, "1", 0.001, 1000,
+           "sampling: logits are divided by it; below 1 likely tokens become\n"
+           "likelier, above 1 less so"),
+    INTEGER(decoding, top_k, "0", 0, ANY, "sampling: only the so many likeliest tokens are drawn (0: all)"),
+    NUMBER(decoding, top_p, "1", 0.000001, 1,
+           "sampling: only the likeliest tokens are drawn, the fewest that have\n"
+           "this probability together (of those that top_k leaves)"),
+    INTEGER(decoding, seed, "1", 0, ANY, "sampling: seed; with it and a line's number all draws are fixed"),
+    BOOLEAN(decoding, replace_unknown, "false",
+            "an unknown word in a translation is replaced by the source word that\n"
+            "was attended most, by the mean of the last layer's cross heads"),
+    INTEGER(decoding, longest_source, "0", 0, ANY,
+            "tokens of a line that are read; what stands behind them is left out,\n"
+            "with a warning (0: 1024, or data.max_length where that is more)"),
     INTEGER(decoding, batch_sentences, "64", 1, 1000000, "sentences translated together; no result depends on it"),
 };
 const int hw_option_count = sizeof hw_options / sizeof *hw_options;
@@ -198,6 +227,17 @@ int hw_option_find(const char *key)
 }
 
 const char *hw_config_key(int i) { return i >= 0 && i < hw_option_count ? hw_options[i].key : NULL; }
+
+bool hw_config_row_at(int i, hw_config_row *row)
+{
+    if (i < 0 || i >= hw_option_count) return false;
+    const hw_option *o = &hw_options[i];
+    *row = (hw_config_row){.key = o->key, .help = o->help, .kind = HW_ROW_TEXT, .low = o->low, .high = o->high};
+    if (o->kind == HW_OPTION_INTEGER) row->kind = HW_ROW_INTEGER;
+    if (o->kind == HW_OPTION_NUMBER) row->kind = HW_ROW_NUMBER;
+    if (o->kind == HW_OPTION_BOOLEAN) row->kind = HW_ROW_BOOLEAN;
+    return true;
+}
 
 bool hw_option_choice(const hw_option *option, int i, char word[64])
 {

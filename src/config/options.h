@@ -35,6 +35,10 @@ bool hw_option_choice(const hw_option *option, int i, char word[64]);
 /* Sets the option from a scalar or list, with errors at its place, and remembers the place. */
 bool hw_option_set(hw_config *config, int row, const hw_yaml *node, hw_error *err);
 
+/* What is wrong with the section `decoding`: *key is the option and *other (may be NULL) the one that it does not go
+ * with. False where nothing is. */
+bool hw_decoding_fault(const hw_decoding *d, const char **key, const char **other, char message[512]);
+
 /* The option's value as a configuration file would have it, in the arena. */
 const char *hw_option_text(const hw_config *config, int row, hw_arena *arena);
 
