@@ -112,6 +112,12 @@ void hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const ch
     t->kind->encode(t, v, line, bytes, tokens);
 }
 
+bool hw_tokenizer_goes_on(const hw_tokenizer *t, const hw_token *token)
+{
+    return t->mark_bytes && token->bytes >= t->mark_bytes &&
+           !memcmp(token->text + token->bytes - t->mark_bytes, t->mark, t->mark_bytes);
+}
+
 char *hw_tokens_room(hw_arena *arena, const hw_token *tokens, int64_t count)
 {
     size_t room = (size_t)count + 1;

@@ -72,19 +72,13 @@ static void encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *li
     }
 }
 
-static bool ends_in_mark(const hw_tokenizer *t, const hw_token *token)
-{
-    return t->mark_bytes && token->bytes >= t->mark_bytes &&
-           !memcmp(token->text + token->bytes - t->mark_bytes, t->mark, t->mark_bytes);
-}
-
 static char *decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)
 {
     char *out = hw_tokens_room(arena, tokens, count), *to = out;
     bool joined = true; /* to what stands before */
     for (int64_t i = 0; i < count; i++) {
         if (!joined) *to++ = ' ';
-        joined = ends_in_mark(t, &tokens[i]);
+        joined = hw_tokenizer_goes_on(t, &tokens[i]);
         size_t size = tokens[i].bytes - (joined ? t->mark_bytes : 0);
         memcpy(to, tokens[i].text, size);
         to += size;
