@@ -75,17 +75,11 @@ hw_examined *hw_examine(hw_runner *r, int64_t count, const hw_ids *sources, cons
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
-typedef struct hw_search_options {
-    int64_t beam;            /* hypotheses kept at each step; 1: greedy */
-    int64_t n_best;          /* how many are wanted, at most beam */
-    int64_t max_length;      /* tokens of a translation at most, </s> not counted; 0: twice the source's and 20 more */
-    double length_penalty;   /* alpha; 0: hypotheses are compared by log-probability alone */
-    int64_t batch_sentences; /* sentences decoded together at most; no result depends on it */
-    bool ids_only;           /* only the tokens are wanted: greedy search then saves the softmax */
-    int64_t min_length;      /* tokens of a translation at least, as far as the maximum allows */
-} hw_search_options;
+/* What --help-config says of the section `decoding`. replace_unknown and longest_source concern text and are the
+ * translator's. */
+typedef hw_decoding hw_search_options;
 
-/* Those of a configuration's section `decoding`. */
+/* Those of a configuration. */
 hw_search_options hw_search_options_of(const hw_config *config);
 /* Fails where options cannot work, or not together. */
 bool hw_search_options_check(const hw_search_options *o, hw_error *err);
@@ -95,12 +89,15 @@ typedef struct hw_hypothesis {
     const int32_t *ids;       /* [length] */
     const hw_real *log_probs; /* [length + 1] natural log, of each token and of </s>; NULL with ids_only */
     double log_prob;          /* their sum; with ids_only this and the score are 0 */
-    double score; /* log_prob / ((5 + length + 1) / 6) ^ alpha: what hypotheses are ordered by (Wu et al. 2016) */
-    bool cut;     /* it was ended at the maximum length */
+    /* What hypotheses are ordered by (Wu et al. 2016, equation 14): log_prob / ((5 + length + 1) / 6) ^ length_penalty,
+     * and coverage_penalty times the sum over source tokens, </s> included, of log(min(1, attention that they got)). */
+    double score;
+    bool cut; /* it was ended at the maximum length */
 } hw_hypothesis;
 
 typedef struct hw_hypotheses {
-    int64_t count; /* at most n_best: fewer where there are no more, 0 where the network's numbers are not finite */
+    int64_t count; /* at most n_best: fewer where there are no more, 0 where the network's numbers are not finite;
+                    * samples are as many as wanted, and some may be the same */
     const hw_hypothesis *items; /* the best first */
 } hw_hypotheses;
 
@@ -108,13 +105,26 @@ typedef struct hw_hypotheses {
  * hypotheses the one from the better row goes first, then the lower id. <s> is never chosen. */
 const hw_hypotheses *hw_search(hw_runner *r, const hw_search_options *options, int64_t count, const hw_ids *sources);
 
+enum { HW_MOST_NETWORKS = 64 }; /* of an ensemble */
+
+/* The same with all that can be given. */
+typedef struct hw_search_task {
+    int networks; /* at most HW_MOST_NETWORKS; several make an ensemble: the log-probability of a token is the mean of theirs */
+    hw_runner *const *runners; /* [networks] of one target vocabulary; results live as long as the first one's */
+    int64_t count;
+    const hw_ids *sources;  /* [count] */
+    const hw_ids *prefixes; /* [count] what translations begin with, at most max_length tokens; NULL: nothing */
+    const int64_t *lines;   /* [count] numbers that samples are drawn by; NULL: 0, 1 .. */
+} hw_search_task;
+const hw_hypotheses *hw_search_task_run(const hw_search_task *task, const hw_search_options *options);
+
 /* ---- lines of text ----------------------------------------------------------------------------------------------- */
 
 /* The ids of tokens, in the arena. */
 hw_ids hw_token_ids(const hw_tokens *tokens, hw_arena *arena);
 
-/* Tokens of a source that are read, or data.max_length where that is more: attention costs the square of a line's
- * length, and a file without line ends must not hold a machine for hours. */
+/* Tokens of a source that are read where decoding.longest_source does not say, or data.max_length where that is more:
+ * attention costs the square of a line's length, and a file without line ends must not hold a machine for hours. */
 #define HW_LONGEST_SOURCE 1024
 
 typedef struct hw_translation {
@@ -129,12 +139,27 @@ typedef struct hw_translation {
 /* Translates lines with a bundle. Serves one caller at a time. */
 typedef struct hw_translator hw_translator;
 hw_translator *hw_translator_new(const hw_bundle *bundle, const hw_search_options *options); /* both outlive it */
-void hw_translator_free(hw_translator *t);                                                   /* NULL is fine */
-hw_runner *hw_translator_runner(hw_translator *t);
+/* With an ensemble of networks that read and write text alike, 1 to HW_MOST_NETWORKS. */
+hw_translator *hw_translator_of(int count, const hw_bundle *const *bundles, const hw_search_options *options);
+/* Fails where the two do not: other vocabularies, or text cut otherwise. */
+bool hw_same_texts(const hw_bundle *a, const hw_bundle *b, hw_error *err);
+void hw_translator_free(hw_translator *t);           /* NULL is fine */
+hw_runner *hw_translator_runner(hw_translator *t);   /* of the first network */
 
 /* Lines without their \n, valid UTF-8 -> [count] translations in the order of the lines, valid until the next call and
- * as long as the lines are. bytes NULL: they end at their 0 bytes. */
+ * as long as the lines are. bytes NULL: they end at their 0 bytes. Lines are numbered through all calls, and samples
+ * are drawn by these numbers. */
 const hw_translation *hw_translate_lines(hw_translator *t, int64_t count, const char *const *lines,
                                          const size_t *bytes);
+
+typedef struct hw_text {
+    const char *text;
+    size_t bytes;
+} hw_text;
+/* The same, each translation beginning with the words of its prefix (text NULL or blank: with any). A blank line's
+ * translation stays empty. */
+const hw_translation *hw_translate_from(hw_translator *t, int64_t count, const hw_text *lines, const hw_text *prefixes);
+/* How many tokens a prefix is. */
+int64_t hw_translator_prefix_tokens(hw_translator *t, hw_text prefix);
 
 #endif

@@ -149,7 +149,7 @@ hw_tensor *hw_state_step(hw_state *s)
         s->cache[l].start = x.slot_start;
         s->cache[l].length = x.fed;
     }
-    hw_pass pass = {.tape = tape, .settings = s->settings};
+    hw_pass pass = {.tape = tape, .recorder = s->recorder, .settings = s->settings};
     hw_token_rows target = {s->count, x.ids, {s->count, x.at, x.one}, 0, x.positions};
     hw_segments keys = {s->count, x.key_start, x.key_length};
     hw_tensor *decoded = hw_decode(&pass, s->network, &target, &s->cross, keys, s->cache);

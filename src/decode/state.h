@@ -16,6 +16,7 @@ typedef struct hw_state_row {
 typedef struct hw_state {
     const hw_transformer *network;
     const hw_head_setting *settings;
+    hw_recorder *recorder; /* of every step; NULL: nothing is recorded */
     hw_worker *worker;     /* its batch arena holds the state */
     hw_segments sources;   /* rows of cross */
     hw_tensor cross;       /* [source rows, C] */
