@@ -157,7 +157,8 @@ static bool new_run(hw_run *r, hw_error *err)
     hw_run_clear(r);
     r->state.train_data = fingerprint(hw_corpus_fingerprint(r->corpus));
     r->state.valid_data = r->validator ? fingerprint(hw_validator_fingerprint(r->validator)) : 0;
-    return hw_bundle_save_texts(r->bundle, r->config->training.model_dir, err);
+    return hw_bundle_save_texts(r->bundle, r->config->training.model_dir, err) &&
+           hw_bundle_save_corpus(hw_corpus_count(r->corpus), r->config->training.model_dir, err);
 }
 
 /* ---- going on ---------------------------------------------------------------------------------------------------- */
