@@ -531,7 +531,7 @@ static const struct {
     {NULL,
      2,
      {"translate", "@/model", "--beam", "2", "--n-best", "3"},
-     "n-best: 3 translations cannot come out of a beam of 2; set beam to 3 or more"},
+     "--n-best: decoding.n_best: 3 is more than decoding.beam 2"},
     {NULL, 2, {"translate"}, "translate: too few arguments; usage: headwise translate MODEL [FILE]"},
     {NULL, 1, {"score", "@/model", "@/s", "@/none"}, "@/none: cannot be read: No such file or directory"},
     {NULL,

@@ -14,7 +14,7 @@
 typedef struct common {
     bool help, version, help_config, quiet, json;
     int64_t threads;
-    hw_cli_list set;
+    hw_cli_list set, decoding;
 } common;
 
 static const struct {
@@ -35,6 +35,9 @@ static const struct {
 
 const hw_cli_option *hw_cli_common_option(unsigned takes, int i)
 {
+    const hw_cli_option *option;
+    for (int k = 0; (takes & HW_CLI_DECODING) && (option = hw_cli_decoding_option(k)); k++)
+        if (i-- == 0) return option;
     for (size_t k = 0; k < sizeof common_table / sizeof *common_table; k++)
         if ((common_table[k].takes & ~takes) == 0 && i-- == 0) return &common_table[k].option;
     return NULL;
@@ -149,6 +152,16 @@ static bool apply(parse *p, const hw_cli_option *option, bool own, const char *v
             return hw_fail(p->err, "%s: --%s needs a value, %s", p->cli->name, option->name, option->value);
         value = p->cli->given[p->next++];
     }
+    if (hw_cli_is_decoding(option)) {
+        union {
+            int64_t integer;
+            double number;
+            bool flag;
+        } checked;
+        if (!read_value(p->cli, option, value, &checked, p->err)) return false;
+        append(p->cli->arena, &p->common->decoding, hw_cli_decoding_assignment(p->cli->arena, option, value));
+        return true;
+    }
     char *base = own ? p->options : (void *)p->common;
     return read_value(p->cli, option, value, base + option->offset, p->err);
 }
@@ -248,6 +261,7 @@ bool hw_cli_parse(hw_cli *cli, void *options)
     cli->quiet = c.quiet;
     cli->json = c.json;
     cli->set = c.set;
+    cli->decoding = c.decoding;
     use_threads(cli, c.threads);
     return true;
 }

@@ -66,7 +66,11 @@ typedef struct hw_cli_option {
 } hw_cli_option;
 
 /* Options that many commands take. --help, --version, --quiet and --threads every command has. */
-enum { HW_CLI_JSON = 1, HW_CLI_SET = 2 /* --set key=value and --help-config */ };
+enum {
+    HW_CLI_JSON = 1,
+    HW_CLI_SET = 2,     /* --set key=value and --help-config */
+    HW_CLI_DECODING = 4 /* an option for each of the section `decoding`; see hw_cli_decoding_apply */
+};
 
 typedef struct hw_cli hw_cli;
 
@@ -101,6 +105,7 @@ struct hw_cli {
 
     bool quiet, json; /* --quiet, --json */
     hw_cli_list set;  /* --set */
+    hw_cli_list decoding; /* "--beam decoding.beam=5": options of the search */
     int64_t threads;  /* --threads, already passed to hw_threads_set; 0: not given */
 };
 
@@ -111,6 +116,15 @@ bool hw_cli_parse(hw_cli *cli, void *options);
 /* The configuration at path with --set applied and checked; warnings are printed. NULL: it is wrong, the message is
  * printed, and the exit status is HW_CLI_USAGE. */
 hw_config *hw_cli_config(hw_cli *cli, const char *path);
+
+/* Sets the options of the search that were given over the configuration's; those of the configuration that do not go
+ * with them follow. Before hw_config_check. */
+bool hw_cli_decoding_apply(const hw_cli *cli, hw_config *config, hw_error *err);
+/* The table of these options: the i-th row, NULL past the last; whether an option is one of them; and an item
+ * of cli->decoding from its value (NULL: a flag). */
+const hw_cli_option *hw_cli_decoding_option(int i);
+bool hw_cli_is_decoding(const hw_cli_option *option);
+const char *hw_cli_decoding_assignment(hw_arena *arena, const hw_cli_option *option, const char *value);
 
 /* The program: finds the command by the name it was called by or by its first argument. Returns the exit status. */
 int hw_cli_main(int argc, char **argv);

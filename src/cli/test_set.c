@@ -74,7 +74,7 @@ static bool configure(hw_cli *cli, hw_config *config, const char *directory, hw_
     if (!trained) return false;
     for (int i = 0; i < cli->set.count; i++)
         if (!hw_config_set(config, cli->set.items[i], err)) return false;
-    if (!hw_config_check(config, NULL, err)) return false;
+    if (!hw_cli_decoding_apply(cli, config, err) || !hw_config_check(config, NULL, err)) return false;
     hw_names changed = hw_config_differences(trained, config, cli->arena);
     for (int i = 0; i < changed.count; i++)
         if (is_kept(changed.items[i]))
