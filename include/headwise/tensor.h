@@ -138,9 +138,9 @@ typedef struct hw_kernels {
 
     /* One row of label-smoothed cross-entropy over logits x [cols] (Szegedy et al. 2016, section 7; epsilon spread over
      * all cols): *loss = -sum_j q_j log p_j, *nll = -log p_target, and, where dx is not NULL, dx = scale (p - q). dx
-     * may be x. */
-    void (*cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols, int64_t target,
-                          hw_real smoothing, hw_real scale);
+     * may be x. Returns the largest logit. */
+    hw_real (*cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols, int64_t target,
+                             hw_real smoothing, hw_real scale);
 
     /* One step of Adam as PyTorch has it, over n numbers: grad is scaled by grad_scale first; decay is decoupled
      * (AdamW) where weight_decay_decoupled, else added to the gradient. correction1 = 1 - beta1^t, correction2 = 1 -

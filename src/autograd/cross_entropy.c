@@ -5,7 +5,7 @@
  * It works in blocks of rows: while a block's logits are in cache its gradients are taken too, for an upstream gradient
  * of 1, so that logits are computed once and [N, V] never exists. dx waits in a buffer until backward; dW and db are
  * added at once. */
-#include <string.h>
+#include <math.h>
 
 #include "op.h"
 
@@ -36,14 +36,6 @@ static const char *cross_entropy_shape(hw_node *n)
     return NULL;
 }
 
-/* Does no other logit exceed the target's? */
-static bool is_largest(const hw_real *x, int64_t n, int32_t target)
-{
-    int64_t above = 0;
-    for (int64_t j = 0; j < n; j++) above += !(x[j] <= x[target]); /* a NaN is right nowhere */
-    return !above;
-}
-
 /* The loss of the block's rows, whose logits become their gradients where the node is recorded. */
 static void block_loss(hw_node *n, hw_real *logits, int64_t ld, int64_t row, int64_t rows, hw_loss_count *sums)
 {
@@ -53,8 +45,10 @@ static void block_loss(hw_node *n, hw_real *logits, int64_t ld, int64_t row, int
         hw_real *u = logits + r * ld;
         double loss, nll;
         int32_t target = o->targets[row + r];
-        if (o->count) sums->correct += is_largest(u, vocabulary, target);
-        n->kernels->cross_entropy(n->recorded ? u : NULL, &loss, &nll, u, vocabulary, target, o->smoothing, o->scale);
+        hw_real wanted = u[target];
+        hw_real top = n->kernels->cross_entropy(n->recorded ? u : NULL, &loss, &nll, u, vocabulary, target,
+                                                o->smoothing, o->scale);
+        sums->correct += wanted == top && isfinite(nll); /* a NaN is right nowhere */
         sums->loss += loss;
         sums->nll += nll;
         if (o->nll) o->nll[row + r] = (hw_real)nll;

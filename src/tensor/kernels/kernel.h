@@ -34,8 +34,8 @@ void HW_KERNEL(log_softmax)(hw_real *y, const hw_real *x, int64_t rows, int64_t 
 void HW_KERNEL(log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows, int64_t cols);
 void HW_KERNEL(maxima)(hw_real *most, const hw_real *x, int64_t n);
 double HW_KERNEL(log_sum_exp)(const hw_real *x, int64_t n, hw_real top);
-void HW_KERNEL(cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols, int64_t target,
-                              hw_real smoothing, hw_real scale);
+hw_real HW_KERNEL(cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols,
+                                 int64_t target, hw_real smoothing, hw_real scale);
 
 void HW_KERNEL(activation)(hw_real *y, const hw_real *x, int64_t n, hw_activation f, const hw_dropout *drop,
                            int64_t first);

@@ -10,6 +10,7 @@
 enum {
     COLUMNS = 32,
     PARTS = COLUMNS / HW_PART_LANES,
+    AHEAD = 32,    /* terms ahead whose part of B is fetched: weights come from afar */
     STRETCH = 160, /* terms whose part of B stays in the first-level cache */
 };
 
@@ -40,12 +41,16 @@ HW_INLINE void tile(const job *j, int64_t row, int64_t column, int rows, bool tr
     hw_part acc[TALL][WIDE];
     hw_real *c = j->c + row * j->ldc + column;
     const hw_real *b = j->b + column, *a = j->a + row * j->row_step;
+    if (transposed) /* the gradient of a weight comes from afar: fetch the next strip of it meanwhile */
+        UNROLLED(int r = 0; r < rows; r++)
+            UNROLLED(int v = 0; v < WIDE; v++) __builtin_prefetch(c + (rows + r) * j->ldc + v * HW_PART_LANES, 1);
     UNROLLED(int r = 0; r < rows; r++)
         UNROLLED(int v = 0; v < WIDE; v++)
             acc[r][v] = j->add ? (hw_part)*(const hw_part_memory *)(c + r * j->ldc + v * HW_PART_LANES) : (hw_part){0};
     for (int64_t t = 0; t < j->terms; t++, b += j->ldb) {
         hw_part row_of_b[WIDE];
         UNROLLED(int v = 0; v < WIDE; v++) row_of_b[v] = *(const hw_part_memory *)(b + v * HW_PART_LANES);
+        if (!transposed) UNROLLED(int v = 0; v < WIDE; v++) __builtin_prefetch(b + AHEAD * j->ldb + v * HW_PART_LANES);
         UNROLLED(int r = 0; r < rows; r++) {
             hw_part factor = (transposed ? a[t * j->term_step + r] : a[r * j->row_step + t]) - (hw_part){0};
             UNROLLED(int v = 0; v < WIDE; v++) acc[r][v] = hw_part_fma(factor, row_of_b[v], acc[r][v]);

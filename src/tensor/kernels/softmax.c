@@ -83,10 +83,6 @@ void HW_KERNEL(log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_re
     }
 }
 
-/* With z = x - max x and q_j = [j = target] (1 - smoothing) + smoothing / cols:
- *   loss = log sum e^z - (1 - smoothing) z_target - smoothing / cols * sum z
- *   nll  = log sum e^z - z_target
- *   dx   = scale (p - q)                                                                                              */
 void HW_KERNEL(maxima)(hw_real *most, const hw_real *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i += HW_STRETCH) *most++ = row_max(x + i, n - i < HW_STRETCH ? n - i : HW_STRETCH);
@@ -97,8 +93,12 @@ double HW_KERNEL(log_sum_exp)(const hw_real *x, int64_t n, hw_real top)
     return (double)top + log((double)row_exp_sum(NULL, x, n, top));
 }
 
-void HW_KERNEL(cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols, int64_t target,
-                              hw_real smoothing, hw_real scale)
+/* With z = x - max x and q_j = [j = target] (1 - smoothing) + smoothing / cols:
+ *   loss = log sum e^z - (1 - smoothing) z_target - smoothing / cols * sum z
+ *   nll  = log sum e^z - z_target
+ *   dx   = scale (p - q)                                                                                              */
+hw_real HW_KERNEL(cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols,
+                                 int64_t target, hw_real smoothing, hw_real scale)
 {
     const hw_real top = row_max(x, cols);
     const hw_v16 shift = hw_v16_set1(top);
@@ -113,8 +113,9 @@ void HW_KERNEL(cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_r
     const double log_sum = log(sum);
     *nll = log_sum - z_target;
     *loss = smoothing != 0 ? log_sum - (1 - (double)smoothing) * z_target - (double)smoothing * mean_z : *nll;
-    if (!dx) return;
+    if (!dx) return top;
     const hw_v16 by = hw_v16_set1((hw_real)((double)scale / sum)), less = hw_v16_set1((hw_real)(-(double)scale * each));
     HW_EACH_VECTOR(i, m, cols, { hw_put(dx + i, hw_v16_fma(by, hw_get(dx + i, m, 0), less), m); });
     dx[target] -= scale * (1 - smoothing);
+    return top;
 }
