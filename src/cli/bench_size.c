@@ -12,11 +12,12 @@ static const struct {
     const char *name;
     int64_t layers, width, feed_forward, heads;
     double dropout;
+    int64_t micro_batch_tokens, shards; /* the larger the weights, the more rows pay for reading them; a gradient each */
 } sizes[] = {
-    {"toy", 2, 64, 256, 4, 0.1},
-    {"tiny", 4, 128, 256, 4, 0.3},
-    {"small", 6, 256, 1024, 4, 0.1},
-    {"base", 6, 512, 2048, 8, 0.1},
+    {"toy", 2, 64, 256, 4, 0.1, 64, 4},
+    {"tiny", 4, 128, 256, 4, 0.3, 96, 4},
+    {"small", 6, 256, 1024, 4, 0.1, 256, 4},
+    {"base", 6, 512, 2048, 8, 0.1, 256, 2},
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -36,6 +37,8 @@ static void apply(hw_config *c, int size)
     c->text.shared_vocabulary = true;
     c->training.dropout_embedding = c->training.dropout_residual = sizes[size].dropout;
     c->training.dropout_attention = c->training.dropout_feed_forward = sizes[size].dropout;
+    c->training.micro_batch_tokens = sizes[size].micro_batch_tokens;
+    c->training.shards = sizes[size].shards;
     c->training.schedule = HW_SCHEDULE_CONSTANT;
     c->training.warmup_steps = 0;
     c->training.learning_rate = 1e-4;
