@@ -21,8 +21,10 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
 {
     hw_cli_table *t = hw_cli_table_new(cli->arena, "lrl");
     char count[32];
-    printf("%s on %s/%s, %s sentences, beam %lld\n", model, set->directory, set->prefix,
-           hw_cli_count(e->sentences, count), (long long)config->decoding.beam);
+    bool sampling = config->decoding.sampling;
+    printf("%s on %s/%s, %s sentences, %s %lld\n", model, set->directory, set->prefix,
+           hw_cli_count(e->sentences, count), sampling ? "sampled with seed" : "beam",
+           (long long)(sampling ? config->decoding.seed : config->decoding.beam));
     hw_cli_cell(t, "exact match"), hw_cli_cell(t, "%.2f %%", 100 * e->exact_match), hw_cli_cell(t, " ");
     for (int g = 0; g < e->groups; g++) {
         const hw_evaluated_group *x = &e->group[g];
@@ -39,6 +41,10 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
     if (e->alignment.is_there) {
         hw_cli_cell(t, "AER"), hw_cli_cell(t, "%.4f", e->alignment.aer);
         hw_cli_cell(t, "best cross head, %s, where a word is %s", e->alignment.head, e->alignment.step);
+    }
+    if (e->unknown) {
+        hw_cli_cell(t, "unknown"), hw_cli_cell(t, "%.2f %%", 100 * (double)e->unknown / (double)e->source_tokens);
+        hw_cli_cell(t, "of %s source tokens", hw_cli_count(e->source_tokens, count));
     }
     hw_cli_table_print(t, stdout);
 }
@@ -66,6 +72,9 @@ static void print_json(const hw_evaluation *e)
     json_object_set_new(root, "chrf_signature", json_string(e->chrf_signature));
     json_object_set_new(root, "perplexity", hw_json_number(e->perplexity));
     json_object_set_new(root, "sentences", json_integer(e->sentences));
+    json_object_set_new(root, "source_tokens", json_integer(e->source_tokens));
+    json_object_set_new(root, "unknown_tokens", json_integer(e->unknown));
+    json_object_set_new(root, "unread_tokens", json_integer(e->unread_tokens));
     if (e->groups) json_object_set_new(root, "groups", groups_json(e));
     if (e->alignment.is_there) {
         json_object_set_new(root, "aer", hw_json_number(e->alignment.aer));
@@ -98,6 +107,10 @@ static int evaluate(hw_cli *cli, const options *o, const hw_config *config, cons
     else
         print_text(cli, cli->arguments[0], config, &set, &e);
     if (o->output && !write_output(o->output, &e, &err)) return hw_cli_fail(&err);
+    if (e.unread_lines)
+        hw_cli_say("%lld of %lld lines have more tokens than decoding.longest_source lets be read; %lld tokens at their "
+                   "ends were left out",
+                   (long long)e.unread_lines, (long long)e.sentences, (long long)e.unread_tokens);
     if (!e.failed) return HW_CLI_DONE;
     hw_cli_say("%lld of %lld lines could not be translated and count as empty: the network's numbers are not finite",
                (long long)e.failed, (long long)e.sentences);
@@ -122,7 +135,7 @@ const hw_cli_command hw_cli_evaluate = {
     .usage = "MODEL",
     .least = 1,
     .most = 1,
-    .takes = HW_CLI_JSON | HW_CLI_SET,
+    .takes = HW_CLI_JSON | HW_CLI_SET | HW_CLI_DECODING,
     .description =
         "Translates the test set of the model's configuration and prints how good that is: exact match of whole lines, "
         "BLEU and "

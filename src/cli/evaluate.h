@@ -24,7 +24,9 @@ typedef struct hw_evaluated_alignment {
 } hw_evaluated_alignment;
 
 typedef struct hw_evaluation {
-    int64_t sentences, failed; /* failed: no translation, counted as an empty line */
+    int64_t sentences, failed;           /* failed: no translation, counted as an empty line */
+    int64_t source_tokens, unknown;      /* of the lines as they are read, and how many the vocabulary lacks */
+    int64_t unread_lines, unread_tokens; /* lines beyond the longest source, and what of them was left out */
     double exact_match, token_accuracy, bleu, chrf, perplexity;
     char bleu_name[16], chrf_name[16], signature[EVALUATE_SIGNATURE], chrf_signature[EVALUATE_SIGNATURE];
     int groups;

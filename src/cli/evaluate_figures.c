@@ -8,10 +8,14 @@ enum { BATCHES_AT_ONCE = 4 }; /* a thread, between two looks at the progress */
 
 /* ---- translations ------------------------------------------------------------------------------------------------ */
 
-static void keep(hw_cli *cli, const hw_translation *t, const char **to, int64_t *failed)
+static void keep(hw_cli *cli, const hw_translation *t, const char **to, hw_evaluation *out)
 {
     *to = t->count ? hw_arena_string(cli->arena, "%s", t->texts[0]) : "";
-    *failed += !t->count;
+    out->failed += !t->count;
+    out->source_tokens += t->source.count;
+    for (int64_t i = 0; i < t->source.count; i++) out->unknown += t->source.ids[i] == HW_UNKNOWN;
+    out->unread_lines += t->unread > 0;
+    out->unread_tokens += t->unread;
 }
 
 static void translate(hw_cli *cli, hw_translator *translator, int64_t window, const hw_test_set *set,
@@ -26,7 +30,7 @@ static void translate(hw_cli *cli, hw_translator *translator, int64_t window, co
         count = set->count - first < window ? set->count - first : window;
         for (int64_t i = 0; i < count; i++) lines[i] = hw_lines_get(set->source, first + i, &bytes[i]);
         const hw_translation *t = hw_translate_lines(translator, count, lines, bytes);
-        for (int64_t i = 0; i < count; i++) keep(cli, &t[i], &out->translations[first + i], &out->failed);
+        for (int64_t i = 0; i < count; i++) keep(cli, &t[i], &out->translations[first + i], out);
         hw_progress p = {.what = "translate",
                          .done = first + count,
                          .total = set->count,
