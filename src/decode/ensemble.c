@@ -63,22 +63,25 @@ static double plain_normaliser(const hw_real *logits, int64_t n)
     return isfinite(hw_kernels_get()->sum(logits, n)) ? 0 : (double)NAN;
 }
 
+/* The mean is the first's and the mean of how far the others are from it, which is exact where they are the same. */
 hw_real *hw_ensemble_row(hw_ensemble *e, int64_t r, hw_real *maxima, bool plain, double *normaliser)
 {
     int64_t n = e->states[0].network->options.target_vocabulary;
     hw_real *row = e->logits[0] + r * n;
-    *normaliser = 0;
+    double first = 0, apart = 0;
     for (int k = 0; k < e->count; k++) {
         const hw_real *logits = e->logits[k] + r * n;
         hw_kernels_get()->maxima(maxima, logits, n);
-        *normaliser += plain ? plain_normaliser(logits, n) : hw_row_normaliser(logits, n, maxima);
+        double own = plain ? plain_normaliser(logits, n) : hw_row_normaliser(logits, n, maxima);
+        if (k) apart += own - first;
+        else first = own;
     }
+    *normaliser = first + apart / e->count;
     if (e->count == 1) return row;
-    *normaliser /= e->count;
     for (int64_t i = 0; i < n; i++) {
-        double sum = 0;
-        for (int k = 0; k < e->count; k++) sum += (double)e->logits[k][r * n + i];
-        row[i] = (hw_real)(sum / e->count);
+        apart = 0;
+        for (int k = 1; k < e->count; k++) apart += (double)e->logits[k][r * n + i] - (double)row[i];
+        row[i] = (hw_real)((double)row[i] + apart / e->count);
     }
     hw_kernels_get()->maxima(maxima, row, n);
     return row;
