@@ -185,7 +185,8 @@ const hw_option hw_options[] = {
             "decoding.beam, or as many samples as are wanted"),
     INTEGER(decoding, min_length, "0", 0, 1000000, "tokens of a translation at least, </s> not counted"),
     INTEGER(decoding, max_length, "0", 0, 1000000,
-            "tokens of a translation at most (0: twice the source's and 20 more)"),
+            "tokens of a translation at most (0: twice the source's and 20 more,\n"
+            "or as many as min_length or a prefix has)"),
     NUMBER(decoding, length_penalty, "0.6", 0, 10,
            "alpha of Wu et al. 2016: hypotheses are compared by log-probability\n"
            "over ((5 + tokens) / 6) ^ alpha (0: by log-probability alone)"),

@@ -20,7 +20,9 @@
 #include "decode/top.h"
 
 enum {
-    BATCH_ROWS = 4096, /* source rows of a batch at most, but for a single longer sentence: they bound its memory */
+    /* Of a batch at most, but for a single sentence that has more: they bound its memory. */
+    BATCH_ROWS = 4096, /* of sources */
+    BATCH_HYPOTHESES = 4096,
     LOGITS_AT_ONCE = 1 << 17 /* numbers: what stays in cache */
 };
 
@@ -272,6 +274,7 @@ static void begin_sentence(search *s, const plan *p, sentence *x, int64_t place)
     x->most = o->max_length ? o->max_length : 2 * p->task->sources[place].count + 20;
     HW_CHECK(!o->max_length || x->prefix.count <= x->most, "a prefix of %lld tokens, of %lld at most",
              (long long)x->prefix.count, (long long)x->most);
+    if (!o->max_length && x->most < o->min_length) x->most = o->min_length;
     if (x->most < x->prefix.count) x->most = x->prefix.count;
     x->top = (hw_top){0, room, hw_arena_alloc(arena, (size_t)room * sizeof *x->top.items)};
     x->ended = hw_arena_alloc(arena, (size_t)o->n_best * sizeof *x->ended);
@@ -354,7 +357,9 @@ static int by_length(const void *a, const void *b, void *sources)
 static void cut(plan *p, int64_t count, hw_arena *arena)
 {
     int64_t each = (count + hw_threads() - 1) / hw_threads(), rows = 0;
-    if (each > p->options->batch_sentences) each = p->options->batch_sentences;
+    int64_t most = BATCH_HYPOTHESES / breadth(p->options);
+    if (most > p->options->batch_sentences) most = p->options->batch_sentences;
+    if (each > most) each = most > 0 ? most : 1;
     p->places = hw_arena_alloc(arena, (size_t)count * sizeof *p->places);
     p->first = hw_arena_alloc(arena, ((size_t)count + 1) * sizeof *p->first);
     p->sorted = hw_arena_alloc(arena, (size_t)count * sizeof *p->sorted);

@@ -1,0 +1,427 @@
+/* Every option of translate and evaluate from the command line: N lines in are N lines out, a line comes out as alone,
+ * and what does not go together is said before the first sentence. */
+#include <check.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <headwise/decode.h>
+
+#include "cli/cli.h"
+#include "support_files.h"
+#include "support_model.h"
+
+static hw_arena *arena;
+static hw_bundle *bundle;
+static const char *root, *model; /* the scratch directory, and the model in it */
+
+static const char *const SOURCE = "the cat sat on mat a big red dog sees bo@@ ra@@ ti .";
+static const char *const TARGET = "le chat assis sur tapis un gros chien rouge voit bo@@ ra@@ ti .";
+
+static void save_model(const char *directory, double to_end, double to_unknown)
+{
+    favour(bundle->network, HW_END, to_end);
+    favour(bundle->network, HW_UNKNOWN, to_unknown);
+    save_bundle(bundle, directory);
+    favour(bundle->network, HW_END, -to_end);
+    favour(bundle->network, HW_UNKNOWN, -to_unknown);
+}
+
+static void begin(void)
+{
+    scratch_begin_in_memory();
+    hw_threads_set(1);
+    arena = hw_arena_new(0);
+    model = scratch_path("model");
+    root = hw_arena_string(arena, "%.*s", (int)(strlen(model) - strlen("/model")), model);
+    const char *settings = hw_arena_string(arena, "data.dir=%s;decoding.max_length=9", root);
+    bundle = tiny_bundle(arena, tiny_config(arena, settings), SOURCE, TARGET);
+    save_model(model, 1, 0);
+}
+
+static void end(void)
+{
+    hw_bundle_free(bundle);
+    hw_arena_free(arena);
+    scratch_end();
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+typedef struct call {
+    const char *const *words;
+    const char *input;
+} call;
+
+static int call_with_input(void *argument)
+{
+    const call *c = argument;
+    int fd = open(c->input, O_RDONLY), argc = 0;
+    if (fd < 0 || dup2(fd, 0) < 0) _exit(99);
+    while (c->words[argc]) argc++;
+    return hw_cli_main(argc, (char **)(uintptr_t)c->words);
+}
+
+/* Runs words separated by blanks, @ standing for the scratch directory, with the text as input. */
+static const outcome *feed(const char *text, const char *line)
+{
+    const char *words[40] = {"headwise"};
+    const char *placed = "";
+    for (; *line; line++)
+        placed = *line == '@' ? hw_arena_string(arena, "%s%s", placed, root)
+                              : hw_arena_string(arena, "%s%c", placed, *line);
+    char *copy = hw_arena_string(arena, "%s", placed), *place;
+    int n = 1;
+    for (char *word = strtok_r(copy, " ", &place); word; word = strtok_r(NULL, " ", &place)) words[n++] = word;
+    return run_captured(call_with_input, &(call){words, scratch_text("input", text)});
+}
+
+static const outcome *fed(const char *text, const char *line)
+{
+    const outcome *o = feed(text, line);
+    ck_assert_msg(o->status == 0 && !*o->err, "%s: status %d: %s", line, o->status, o->err);
+    return o;
+}
+
+static const char *line_of(const char *text, int i)
+{
+    for (; i > 0 && text; i--) text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
+    const char *stop = text ? strchr(text, '\n') : NULL;
+    return stop ? hw_arena_string(arena, "%.*s", (int)(stop - text), text) : NULL;
+}
+
+static int lines_in(const char *text)
+{
+    int count = 0;
+    for (; *text; text++) count += *text == '\n';
+    return count;
+}
+
+static const char *const some[] = {"the cat sat on the mat",         "",
+                                   "borati sees a big dog .",        " \t ",
+                                   "unseen words \xe2\x80\xa8 here", "red red red red red red red red red",
+                                   "the cat sat on the mat",         "bo@@ ra@@ ti"};
+enum { SOME = sizeof some / sizeof *some };
+
+static const char *all_lines(void)
+{
+    const char *text = "";
+    for (int i = 0; i < SOME; i++) text = hw_arena_string(arena, "%s%s\n", text, some[i]);
+    return text;
+}
+
+/* ---- lines in, lines out ----------------------------------------------------------------------------------------- */
+
+static const char *const ways[] = {
+    "--beam 4 --length-penalty 1.5",
+    "--beam 4 --coverage-penalty 0.7 --scores",
+    "--beam 4 --patience 2 --n-best 4 --scores",
+    "--n-best 3 --patience 3.5",
+    "--min-length 4 --max-length 6 --scores",
+    "--no-repeat-ngram 1 --beam 2",
+    "--replace-unknown",
+    "--longest-source 50",
+    "--beam 1000 --n-best 1000 --max-length 2",
+    "--beam 3 --ensemble @/other --scores",
+    "--top-k 1",
+    "--json --beam 2 --n-best 2 --replace-unknown",
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+START_TEST(each_option_keeps_lines_and_order)
+{
+    save_model(scratch_path("other"), 2, 0);
+    const char *words = hw_arena_string(arena, "translate @/model %s", ways[_i]);
+    bool json = strstr(ways[_i], "--json");
+    char *out = strdup(fed(all_lines(), words)->out);
+    ck_assert_int_eq(lines_in(out), SOME);
+    static const char *const others[] = {"--batch 1", "--batch 3 --threads 3"};
+    for (int k = 0; k < 2; k++)
+        ck_assert_str_eq(fed(all_lines(), hw_arena_string(arena, "%s %s", words, others[k]))->out, out);
+    for (int i = 0; i < SOME; i++) {
+        const char *alone = line_of(fed(hw_arena_string(arena, "%s\n", some[i]), words)->out, 0);
+        const char *here = line_of(out, i);
+        if (json) { /* the number of the line differs */
+            alone = strchr(alone, ',');
+            here = strchr(here, ',');
+        }
+        ck_assert_str_eq(here, alone);
+    }
+    ck_assert(json || (!*line_of(out, 1) && !*line_of(out, 3)));
+    free(out);
+}
+END_TEST
+
+START_TEST(samples_depend_on_seed_and_line_alone)
+{
+    static const char *const draws[] = {"--sampling --scores", "--temperature 1.7 --n-best 3", "--top-k 5 --scores",
+                                        "--top-p 0.8 --ensemble @/model"};
+    const char *words = hw_arena_string(arena, "translate @/model %s", draws[_i]);
+    char *out = strdup(fed(all_lines(), words)->out);
+    ck_assert_int_eq(lines_in(out), SOME);
+    static const char *const others[] = {"--batch 1", "--batch 3 --threads 3", "--seed 1"};
+    for (int k = 0; k < 3; k++)
+        ck_assert_str_eq(fed(all_lines(), hw_arena_string(arena, "%s %s", words, others[k]))->out, out);
+    ck_assert_str_ne(fed(all_lines(), hw_arena_string(arena, "%s --seed 2", words))->out, out);
+    ck_assert_str_ne(line_of(out, 0), line_of(out, 6)); /* the same line at another place */
+    const char *alone = fed("the cat sat on the mat\n", words)->out;
+    ck_assert_str_eq(line_of(alone, 0), line_of(out, 0));
+    free(out);
+}
+END_TEST
+
+/* ---- prefixes ---------------------------------------------------------------------------------------------------- */
+
+START_TEST(translations_begin_with_their_prefix)
+{
+    static const char *const prefixes[] = {"un gros", "le chat", "", "le", "borati new@@ words", "\t", "voit",
+                                           "bo@@ ra@@"};
+    static const char *const begun[] = {"un gros", "", "", "", "borati newwords", "", "voit", "bora"};
+    const char *text = "";
+    for (int i = 0; i < SOME; i++) text = hw_arena_string(arena, "%s%s\n", text, prefixes[i]);
+    scratch_text("prefixes", text);
+    char *plain = strdup(fed(all_lines(), "translate @/model")->out);
+    static const char *const more[] = {"", "--beam 3", "--sampling", "--no-repeat-ngram 1", "--replace-unknown"};
+    const char *words = hw_arena_string(arena, "translate @/model --prefix-file @/prefixes %s", more[_i]);
+    const char *out = fed(all_lines(), words)->out;
+    ck_assert_int_eq(lines_in(out), SOME);
+    for (int i = 0; i < SOME; i++) {
+        const char *line = line_of(out, i);
+        ck_assert_msg(!strncmp(line, begun[i], strlen(begun[i])), "%d: %s", i, line);
+        if (!*some[i] || *some[i] == ' ') ck_assert_str_eq(line, "");
+        if (_i == 0 && (i == 2 || i == 5)) ck_assert_str_eq(line, line_of(plain, i));
+    }
+    free(plain);
+}
+END_TEST
+
+/* What could not be counted before is told at the end, and every line has been translated. */
+START_TEST(uneven_prefixes_are_told)
+{
+    scratch_text("few", "un\ngros\n");
+    scratch_text("many", "un\n\n\n\n\n\n\n\n\n");
+    scratch_text("lines", all_lines());
+    const outcome *o = feed(all_lines(), "translate @/model --prefix-file @/few");
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_int_eq(lines_in(o->out), SOME);
+    ck_assert_str_eq(o->err, hw_arena_string(arena,
+                                             "headwise: standard input has 8 lines, but %s/few has 2; each line is "
+                                             "the prefix of one translation\n",
+                                             root));
+    o = feed(all_lines(), "translate @/model --prefix-file @/many");
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_int_eq(lines_in(o->out), SOME);
+    o = feed("", "translate @/model @/lines --prefix-file @/many");
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_str_eq(o->out, "");
+    ck_assert_str_eq(o->err, hw_arena_string(arena,
+                                             "headwise: %s/lines has 8 lines, but %s/many has 9; each line is the "
+                                             "prefix of one translation\n",
+                                             root, root));
+}
+END_TEST
+
+/* ---- unknown words ----------------------------------------------------------------------------------------------- */
+
+/* Everything is unknown to this network, so each word out is the word in that was attended most; pieces of a word are
+ * given as the whole word. */
+START_TEST(unknown_words_become_the_most_attended)
+{
+    static const char *const words[] = {"the", "borati", "sees", "unseen", "."};
+    static const int word_of[] = {0, 1, 1, 1, 2, 3, 4}; /* of each source token */
+    save_model(scratch_path("unknown"), -50, 50);
+    const char *line = "the borati sees unseen .";
+    ck_assert_str_eq(fed("the cat\n", "translate @/unknown --max-length 3")->out, "<unk> <unk> <unk>\n");
+    const outcome *o = fed(hw_arena_string(arena, "\n%s\n", line), "translate @/unknown --max-length 6 --replace-unknown --json");
+    json_t *root_json = json_loads(line_of(o->out, 1), 0, NULL);
+    const json_t *cross = json_object_get(json_object_get(root_json, "attention"), "decoder.1.cross");
+    const char *expected = "";
+    for (size_t t = 0; t < 6; t++) {
+        size_t best = 0;
+        double most = -1;
+        for (size_t i = 0; i < 7; i++) {
+            double sum = 0;
+            for (size_t h = 0; h < json_array_size(cross); h++)
+                sum += json_number_value(json_array_get(json_array_get(json_array_get(cross, h), t), i));
+            if (sum > most) most = sum, best = i;
+        }
+        expected = hw_arena_string(arena, "%s%s%s", expected, t ? " " : "", words[word_of[best]]);
+    }
+    const json_t *first = json_array_get(json_object_get(root_json, "translations"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "text")), expected);
+    json_decref(root_json);
+}
+END_TEST
+
+/* ---- long lines -------------------------------------------------------------------------------------------------- */
+
+START_TEST(lines_longer_than_any_in_training_are_counted)
+{
+    const char *lines = "the cat\n\nthe cat sat on\nthe cat sat on mat a\nthe cat sat\n";
+    hw_error err = {""};
+    ck_assert_int_eq(hw_bundle_longest_source(model), 0);
+    char *out = strdup(fed(lines, "translate @/model")->out);
+    ck_assert_msg(hw_bundle_save_corpus(&(hw_corpus_counts){.source_longest = 3}, model, &err), "%s", err.message);
+    ck_assert_int_eq(hw_bundle_longest_source(model), 3);
+    const outcome *o = feed(lines, "translate @/model");
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_str_eq(o->out, out);
+    ck_assert_str_eq(o->err, "headwise: 2 of 5 lines have more tokens than any source in training, 3, and may come out "
+                             "badly; the longest is line 4 with 6\n");
+    fed("the cat sat\n", "translate @/model");
+    scratch_text("model/corpus.json", "{");
+    fed(lines, "translate @/model");
+    free(out);
+}
+END_TEST
+
+START_TEST(a_hard_limit_is_said)
+{
+    char *cut = strdup(fed("the cat sat\na dog\n", "translate @/model")->out);
+    const outcome *o = feed("the cat sat on the mat\na dog\n", "translate @/model --longest-source 3");
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_str_eq(o->out, cut);
+    ck_assert_str_eq(o->err, "headwise: standard input:1: 6 tokens are too many; the first 3 are translated, and so of "
+                             "all such lines\n");
+    free(cut);
+}
+END_TEST
+
+/* ---- evaluate ---------------------------------------------------------------------------------------------------- */
+
+START_TEST(evaluate_takes_the_same_options)
+{
+    scratch_text("test.en", "the cat\nunseen dog sat on\n");
+    const char *text = fed("the cat\nunseen dog sat on\n", "translate @/model --beam 3 --min-length 5 --coverage-penalty 1")->out;
+    scratch_text("test.fr", text);
+    const outcome *o =
+        fed("", "evaluate @/model --json --beam 3 --min-length 5 --set decoding.coverage_penalty=1");
+    json_t *figures = json_loads(o->out, 0, NULL);
+    ck_assert_double_eq(json_real_value(json_object_get(figures, "exact_match")), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(figures, "source_tokens")), 6);
+    ck_assert_int_eq(json_integer_value(json_object_get(figures, "unknown_tokens")), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(figures, "unread_tokens")), 0);
+    json_decref(figures);
+    ck_assert_ptr_nonnull(strstr(fed("", "evaluate @/model --sampling --seed 8")->out, "sampled with seed 8"));
+    ck_assert_ptr_nonnull(strstr(fed("", "evaluate @/model")->out, "of 6 source tokens"));
+    o = feed("", "evaluate @/model --longest-source 3");
+    ck_assert_int_eq(o->status, 0);
+    ck_assert_str_eq(o->err, "headwise: 1 of 2 lines have more tokens than decoding.longest_source lets be read; 1 "
+                             "tokens at their ends were left out\n");
+}
+END_TEST
+
+/* ---- what does not go together ----------------------------------------------------------------------------------- */
+
+static const struct {
+    int status;
+    const char *words, *message;
+} faults[] = {
+    {2, "translate @/model --beam 0", "translate: --beam: 0 is out of range; it goes from 1 to 1024"},
+    {2, "translate @/model --top-p 0", "translate: --top-p: 0 is out of range; it goes from 1e-06 to 1"},
+    {2, "translate @/model --temperature 0", "translate: --temperature: 0 is out of range; it goes from 0.001 to 1000"},
+    {2, "translate @/model --patience 0", "translate: --patience: 0 is out of range; it goes from 0.001 to 1000"},
+    {2, "translate @/model --sampling=yes", "translate: --sampling takes no value"},
+    {2, "translate @/model --top-k ten", "translate: --top-k: expected a whole number, found ten"},
+    {2, "translate @/model --beem 3", "translate: unknown option --beem; did you mean --beam?"},
+    {2, "translate @/model --beam 3 --sampling",
+     "--beam: decoding.beam: 3 hypotheses do not go with decoding.sampling true; a sample is one hypothesis, set the "
+     "beam to 1"},
+    {2, "translate @/model --beam 3 --top-p 0.5",
+     "--beam: decoding.beam: 3 hypotheses do not go with decoding.sampling true; a sample is one hypothesis, set the "
+     "beam to 1"},
+    {2, "evaluate @/model --beam 3 --sampling",
+     "--beam: decoding.beam: 3 hypotheses do not go with decoding.sampling true; a sample is one hypothesis, set the "
+     "beam to 1"},
+    {2, "translate @/model --patience 2 --sampling",
+     "--patience: decoding.patience: 2 does not go with decoding.sampling true; samples are not searched for"},
+    {2, "translate @/model --beam 2 --n-best 3", "--n-best: decoding.n_best: 3 is more than decoding.beam 2"},
+    {2, "translate @/model --n-best 3 --patience 0.5",
+     "--n-best: decoding.n_best: 3 is more than the beam lets finish with decoding.patience 0.5"},
+    {2, "translate @/model --min-length 10",
+     "--min-length: decoding.min_length: 10 is more than decoding.max_length 9"},
+    {1, "translate @/model --prefix-file @/none", "@/none: there is no such file of prefixes"},
+    {1, "translate @/model --prefix-file @/prefixes --max-length 4",
+     "@/prefixes:2: the prefix has 5 tokens, but decoding.max_length is 4"},
+    {1, "translate @/model --ensemble @/none", "@/none: there is no such model directory"},
+    {1, "translate @/model --ensemble @/model --ensemble @/words",
+     "@/model and @/words: the target vocabularies are not the same: 17 and 5 tokens; an ensemble needs one"},
+    {1, "translate @/model --ensemble @/joined",
+     "@/model and @/joined: text is not cut alike: tokenizer word with joiner \"@@ \", and word with \"\""},
+};
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+START_TEST(what_does_not_go_together_is_said_first)
+{
+    scratch_text("prefixes", "le chat\nle chat assis sur tapis\n");
+    hw_bundle *words = tiny_bundle(arena, tiny_config(arena, ""), SOURCE, "le chat");
+    hw_bundle *joined = tiny_bundle(arena, tiny_config(arena, "text.joiner="), SOURCE, TARGET);
+    save_bundle(words, scratch_path("words"));
+    save_bundle(joined, scratch_path("joined"));
+    hw_bundle_free(words);
+    hw_bundle_free(joined);
+    const outcome *o = feed("the cat\nthe dog\n", faults[_i].words);
+    ck_assert_msg(o->status == faults[_i].status, "status %d: %s", o->status, o->err);
+    ck_assert_str_eq(o->out, "");
+    const char *expected = "headwise: ";
+    for (const char *c = faults[_i].message; *c; c++)
+        expected = *c == '@' && c[1] == '/' ? hw_arena_string(arena, "%s%s", expected, root)
+                                            : hw_arena_string(arena, "%s%c", expected, *c);
+    ck_assert_str_eq(o->err, hw_arena_string(arena, "%s\n", expected));
+}
+END_TEST
+
+/* Options of the configuration follow those that are given; a configuration that cannot work is refused as well. */
+START_TEST(the_configuration_gives_way)
+{
+    static const struct {
+        const char *section, *words, *message; /* NULL: it works */
+    } cases[] = {
+        {"{beam: 5, n_best: 2, patience: 2}", "translate @/model --sampling", NULL},
+        {"{beam: 5}", "translate @/model --top-k 3", NULL},
+        {"{sampling: true}", "translate @/model --beam 4", NULL},
+        {"{beam: 4, n_best: 4}", "translate @/model --beam 2", NULL},
+        {"{sampling: true}", "translate @/model --n-best 3", NULL},
+        {"{beam: 4, min_length: 9, max_length: 8}", "translate @/model",
+         "/model/config.yaml:1:32: decoding.min_length: 9 is more than decoding.max_length 8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = hw_arena_string(arena,
+                                           "decoding: %s\nmodel: {encoder_layers: 2, decoder_layers: 2, width: 16, "
+                                           "heads: 2, feed_forward: 32}\ntext: {joiner: \"@@ \"}\n",
+                                           cases[i].section);
+        scratch_text("model/config.yaml", text);
+        const outcome *o = feed("the cat\na dog\n", cases[i].words);
+        if (!cases[i].message) {
+            ck_assert_msg(o->status == 0 && !*o->err && lines_in(o->out) == 2, "%d: %s", (int)i, o->err);
+        } else {
+            ck_assert_int_eq(o->status, 2);
+            ck_assert_msg(strstr(o->err, cases[i].message) != NULL, "%s", o->err);
+        }
+    }
+}
+END_TEST
+
+Suite *test_translate_options(void);
+Suite *test_translate_options(void)
+{
+    Suite *s = suite_create("translate_options");
+    TCase *c = tcase_create("translate_options");
+    tcase_add_checked_fixture(c, begin, end);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, each_option_keeps_lines_and_order, 0, WAYS);
+    tcase_add_loop_test(c, samples_depend_on_seed_and_line_alone, 0, 4);
+    tcase_add_loop_test(c, translations_begin_with_their_prefix, 0, 5);
+    tcase_add_test(c, uneven_prefixes_are_told);
+    tcase_add_test(c, unknown_words_become_the_most_attended);
+    tcase_add_test(c, lines_longer_than_any_in_training_are_counted);
+    tcase_add_test(c, a_hard_limit_is_said);
+    tcase_add_test(c, evaluate_takes_the_same_options);
+    tcase_add_loop_test(c, what_does_not_go_together_is_said_first, 0, FAULTS);
+    tcase_add_test(c, the_configuration_gives_way);
+    suite_add_tcase(s, c);
+    return s;
+}
