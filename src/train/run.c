@@ -34,13 +34,22 @@ bool hw_run_over(const hw_config *c, const hw_run_state *state)
     return state->step >= c->training.max_steps || (c->training.patience && state->unimproved >= c->training.patience);
 }
 
+#define TRAIN_COLUMNS "step\tepoch\tloss\tnll\ttoken_accuracy\tlearning_rate\tgradient_norm\tskipped"
+
+/* Is there a term that pushes heads apart, which has a column then? */
+static bool has_term(const hw_config *c)
+{
+    return c->training.head_diversity.kind && c->training.head_diversity.weight > 0;
+}
+
 static bool open_logs(hw_run *r, hw_error *err)
 {
+    const char *train = has_term(r->config) ? TRAIN_COLUMNS "\thead_diversity" : TRAIN_COLUMNS;
     const struct {
         hw_log *log;
         const char *name, *header;
     } logs[] = {
-        {&r->train_log, "train.tsv", "step\tepoch\tloss\tnll\ttoken_accuracy\tlearning_rate\tgradient_norm\tskipped"},
+        {&r->train_log, "train.tsv", train},
         {&r->valid_log, "valid.tsv",
          "step\tloss\tperplexity\ttoken_accuracy\texact_match\tbleu\tchrf\tbest\tbleu_signature\tchrf_signature"},
         {&r->times_log, "times.tsv", "step\tseconds\ttarget_tokens_per_s"},
@@ -77,10 +86,12 @@ static bool write_train_line(hw_run *r, hw_error *err)
 {
     hw_loss_count *w = &r->state.window;
     double tokens = w->tokens > 0 ? (double)w->tokens : 1;
+    char term[32] = "";
+    if (has_term(r->config)) snprintf(term, sizeof term, "\t%.6g", r->last.term);
     bool ok =
-        hw_log_line(&r->train_log, err, "%lld\t%lld\t%.6f\t%.6f\t%.6f\t%.6g\t%.6g\t%lld", (long long)r->state.step,
+        hw_log_line(&r->train_log, err, "%lld\t%lld\t%.6f\t%.6f\t%.6f\t%.6g\t%.6g\t%lld%s", (long long)r->state.step,
                     (long long)r->state.place.epoch, w->loss / tokens, w->nll / tokens, (double)w->correct / tokens,
-                    r->last.rate, r->last.gradient_norm, (long long)r->state.skipped) &&
+                    r->last.rate, r->last.gradient_norm, (long long)r->state.skipped, term) &&
         hw_log_line(&r->times_log, err, "%lld\t%.3f\t%.1f", (long long)r->state.step, hw_seconds() - r->began,
                     speed(r));
     *w = (hw_loss_count){0};
