@@ -5,11 +5,13 @@ const OFFSETS = Array.from({ length: 19 }, (_, i) => (i === 0 ? '< \u22128' : i 
 
 /* ---- one sentence ---- */
 
-/* The sentence that shows a head best: the strongest example of its main role that the page holds. */
+/* The sentence that shows a head best: of the strongest examples of its main role the shortest. */
 function bestPair(h) {
-    for (const r of h.found)
-        for (const line of r.strongest || [])
-            if (pairOfLine(line) >= 0) return pairOfLine(line);
+    const size = (i) => PAIRS[i].source.tokens.length + PAIRS[i].target.tokens.length;
+    for (const r of h.found) {
+        const held = (r.strongest || []).map(pairOfLine).filter((i) => i >= 0).sort((a, b) => size(a) - size(b));
+        if (held.length) return held[0];
+    }
     return PAIRS.length ? Math.min(1, PAIRS.length - 1) : -1;
 }
 
@@ -29,8 +31,7 @@ function sentenceView(h, pair, r, measure) {
     return el('div', { class: 'sentence' },
         figure(h.name + '-line-' + pair.line + '-matrix', 'weights: rows attend to columns', (width) => {
             drawings.length = 0;
-            const cell = clamp(Math.floor((width - 150) / labels.keys.length), 12, 20);
-            return keep(matrixDrawing({ labels, rows, kind: h.kind, marks, point, name: h.name }, cell));
+            return keep(matrixDrawing({ labels, rows, kind: h.kind, marks, point, name: h.name }, width));
         }, { wide: true }),
         figure(h.name + '-line-' + pair.line + '-lines', 'the same as lines', (width) =>
             keep(linesDrawing({ labels, layers: [{ rows, style: 0, name: shortName(h) }], kind: h.kind, point }, width)),
@@ -134,14 +135,14 @@ function needPart(h) {
             (entry.low !== undefined ? interval(entry, digits) : ''),
         all: RESULTS[section].heads.filter((x) => HEAD.has(x.name) && same(x)).map((x) => x[value]) });
     for (const x of entriesOf('ablate', h.name))
-        among('ablate', x, 'loss_delta', 'loss, ' + (MODES[x.mode] || x.mode), 4, (o) => o.mode === x.mode);
+        among('ablate', x, 'loss_delta', 'loss ' + (MODES[x.mode] || x.mode), 4, (o) => o.mode === x.mode);
     for (const x of entriesOf('importance', h.name))
-        among('importance', x, 'value', 'gradient, by ' + x.reading, 4, (o) => o.reading === x.reading);
+        among('importance', x, 'value', 'gradient a ' + x.reading, 4, (o) => o.reading === x.reading);
     if (!rows.length) return null;
     return [el('h4', {}, 'Does the network need it?'), figure(h.name + '-need', 'this head among all heads', (width) =>
         stripChart(rows, width, 'What ' + h.name + ' is worth'))];
 }
-const MODES = { zero: 'without', mean: 'its mean', uniform: 'looking evenly' };
+const MODES = { zero: 'without it', mean: 'with its mean', uniform: 'if it is even' };
 
 function headCard(h) {
     return el('article', { class: 'card', 'aria-label': describe(h) },

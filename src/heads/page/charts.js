@@ -2,12 +2,12 @@
 /* Charts, each an SVG in a figure with its title and a button that saves it. A chart is a function of the width that it
  * gets, so that letters have one size on a telephone and on a wide screen, and is drawn again when the width changes. */
 
-const figures = new ResizeObserver((entries) => {
+const figures = new ResizeObserver((entries) => requestAnimationFrame(() => {
     for (const { target, contentRect } of entries) {
         const width = Math.floor(contentRect.width);
         if (width > 0 && width !== target.drawnAt) target.draw(width);
     }
-});
+}));
 
 /* name: of the saved file. draw(width) -> an SVG. */
 function figure(name, title, draw, options = {}) {
@@ -20,7 +20,7 @@ function figure(name, title, draw, options = {}) {
         room.drawnAt = width;
         room.replaceChildren(draw(clamp(width, 240, options.most || 760)));
     };
-    const node = el('figure', { class: 'chart ' + (options.class || '') },
+    const node = el('figure', { class: 'chart ' + (options.class || ''), style: 'max-width:' + (options.most || 760) + 'px' },
         el('figcaption', {}, el('span', {}, title), button), room);
     node.redraw = () => room.draw(room.drawnAt || 480);
     figures.observe(room);
@@ -97,7 +97,7 @@ function barChart(bars, width, { title, height = 150, percent = true }) {
 
 /* One figure of all heads as ticks on a line, this head's as a full point above it. */
 function stripChart(rows, width, title) {
-    const left = Math.min(132, width * 0.4), height = rows.length * 30 + 8, right = width - 70;
+    const left = Math.min(146, width * 0.42), height = rows.length * 30 + 8, right = width - 66;
     return canvas(width, height, title + '. ' + rows.map((r) => r.label + ' ' + r.text).join('; '),
         rows.map((r, i) => {
             const y = 4 + i * 30 + 15, values = r.all.filter(isNumber);
@@ -113,6 +113,20 @@ function stripChart(rows, width, title) {
         }));
 }
 
+const headPoint = (p, x, y, click) => svg('g', { class: 'can of-' + p.family, onclick: () => click(p.name) }, hint(p.says),
+    svg('circle', { class: 'point', cx: x, cy: y, r: 9 }), write(x, y + 4, p.letter, { class: 'letter',
+        'text-anchor': 'middle' }), p.label && write(x + 12, y + 4, p.label, { class: 'tick' }));
+
+/* Heads as points of a map: both directions have one scale, and no axis means anything. */
+function mapChart(points, width, { title, click }) {
+    const xs = points.map((p) => p.x), ys = points.map((p) => p.y), edge = 24;
+    const low = [Math.min(...xs), Math.min(...ys)], span = Math.max(Math.max(...xs) - low[0], Math.max(...ys) - low[1], 1e-9);
+    const scale = (width - 2 * edge - 20) / span, height = (Math.max(...ys) - low[1]) * scale + 2 * edge;
+    return canvas(width, height, title + '. ' + points.map((p) => p.says).join('; '),
+        svg('rect', { class: 'frame', x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 8 }),
+        points.map((p) => headPoint(p, edge + (p.x - low[0]) * scale, edge + (p.y - low[1]) * scale, click)));
+}
+
 /* Two figures of every head against each other: points {name, x, y, family, says}. */
 function scatterChart(points, width, { title, x, y, click }) {
     const height = Math.min(width * 0.7, 380), xs = points.map((p) => p.x), ys = points.map((p) => p.y);
@@ -125,7 +139,5 @@ function scatterChart(points, width, { title, x, y, click }) {
         write(across.left - 6, place(up, t) + 4, fixed(t, digits), { class: 'tick', 'text-anchor': 'end' })]),
         write(12, (up.left + up.right) / 2, y, { class: 'tick', 'text-anchor': 'middle',
             transform: 'rotate(-90 12 ' + (up.left + up.right) / 2 + ')' }),
-        points.map((p) => svg('g', { class: 'can of-' + p.family, onclick: () => click(p.name) }, hint(p.says),
-            svg('circle', { class: 'point', cx: place(across, p.x), cy: place(up, p.y), r: 9 }),
-            write(place(across, p.x), place(up, p.y) + 4, p.letter, { class: 'letter', 'text-anchor': 'middle' }))));
+        points.map((p) => headPoint(p, place(across, p.x), place(up, p.y), click)));
 }

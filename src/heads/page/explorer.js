@@ -3,7 +3,7 @@
  * together as lines. */
 
 const HUES = 8;
-const explorer = { pair: 0, heads: [], measure: 'weights', view: 'both', role: '', step: 'predicted', least: 5, find: '' };
+const explorer = { pair: 0, heads: [], measure: 'weights', view: 'both', role: '', step: 'predicted', least: 12, find: '' };
 
 /* Goes there and shows these heads; r: a test whose cells are marked. */
 function explore(pair, heads, r) {
@@ -59,8 +59,10 @@ function headControls() {
         explorer.heads = explorer.heads.filter((n) => !names.includes(n));
         if (!all) explorer.heads.push(...names);
         explorer.redraw();
-    } }, 'all'))), el('button', { type: 'button', class: 'quiet', onclick: () => { explorer.heads = []; explorer.redraw(); } },
-    'none'));
+    } }, 'all'))), el('div', {}, el('button', { type: 'button', class: 'quiet', onclick: () => {
+        explorer.heads = [];
+        explorer.redraw();
+    } }, 'none of them')));
 }
 
 /* The roles that some test was over, in the order of the table. */
@@ -95,7 +97,7 @@ function explored(pair) {
             const slot = { kind };
             return figure(l.head.name + '-line-' + pair.line, (l.head.mean ? 'mean' : l.name) + (l.head.main ? ': ' +
                 roleOf(l.head.main.role).short : ''), (width) => keep(slot, matrixDrawing({ labels, rows: l.rows, kind, marks, point,
-                name: l.head.name }, 16)), { wide: true, class: 'small' });
+                name: l.head.name }, Math.min(width, 420))), { wide: true, class: 'small' });
         });
         const slot = { kind };
         const lines = explorer.view !== 'matrices' && figure(attention + '-line-' + pair.line + '-lines', 'lines from ' +
@@ -105,7 +107,8 @@ function explored(pair) {
             el('span', { class: 'sign' }, svg('svg', { viewBox: '0 0 28 8', width: 28, height: 8, 'aria-hidden': 'true' },
                 svg('path', { class: 'line hue-' + l.style, d: 'M0 4H28', 'stroke-width': 3 })), l.name)));
         return el('section', { class: 'attention' }, el('h3', {}, attention, el('span', { class: 'muted' }, ' ' +
-            KINDS[kind].says)), names, el('div', { class: 'panels' }, lines, matrices));
+            KINDS[kind].says)), names, el('div', { class: 'panels' }, lines, matrices && el('div', { class: 'matrices' },
+            matrices)));
     });
     return [parts.length ? parts : el('p', { class: 'muted' }, 'Choose heads above.'), out];
 }

@@ -73,8 +73,7 @@ function headsSection() {
         el('p', { class: 'says' }, 'Layers down, heads across; named and coloured by the role in which a head exceeds chance ' +
             'most, the fuller the stronger. Small letters are further roles. Choose a head to open its card.'),
         el('div', { class: 'heads' }, el('div', { class: 'grids' }, Object.keys(KINDS).filter((k) => HEADS.some((h) =>
-            h.kind === k)).map((k) => headGrid(k, (name) => choose(name)))), cardRoom),
-        legend(), headTable());
+            h.kind === k)).map((k) => headGrid(k, (name) => choose(name))), legend()), cardRoom), headTable());
 }
 
 /* One row a head, with the figures of all sections. */

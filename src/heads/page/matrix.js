@@ -4,14 +4,16 @@
 
 const WEIGHT_SEEN = 0.005; /* below this a cell stays empty */
 
-/* drawing {labels, rows, kind, marks: [[q, k]], point(q, k)}: point is called with -1, -1 when nothing is pointed at. */
-function matrixDrawing({ labels, rows, kind, marks, point, name }, cell = 18) {
+/* drawing {labels, rows, kind, marks: [[q, k]], point(q, k)}: point is called with -1, -1 when nothing is pointed at.
+ * room: the width that there is; with many words the drawing may be wider. */
+function matrixDrawing({ labels, rows, kind, marks, point, name }, room) {
     const longest = (texts) => Math.max(...texts.map((t) => Array.from(cut(t, 14)).length));
     const rowName = (q) => (labels.predicts ? cut(labels.queries[q], 11) + ' \u25b8 ' + cut(labels.predicts[q], 11)
         : cut(labels.queries[q], 14));
     const rowNames = labels.queries.map((_, q) => rowName(q));
     const left = Math.max(...rowNames.map((t) => Array.from(t).length)) * 6.6 + 12, top = longest(labels.keys) * 6.2 + 12;
-    const width = left + labels.keys.length * cell + 34, height = top + labels.queries.length * cell + 6;
+    const cell = clamp(Math.floor((room - left - 6) / labels.keys.length), 11, 19);
+    const width = left + labels.keys.length * cell + 6, height = top + labels.queries.length * cell + 6;
     const x = (k) => left + k * cell, y = (q) => top + q * cell;
     const band = (attributes) => svg('rect', { class: 'band', visibility: 'hidden', ...attributes });
     const rowBand = band({ x: 0, y: 0, width: x(labels.keys.length), height: cell });
@@ -65,8 +67,8 @@ function matrixDrawing({ labels, rows, kind, marks, point, name }, cell = 18) {
 
 /* Heads of one attention as lines from the words that attend (left) to those attended to (right). layers: a list
  * {rows, style, name}; style is the number of a colour and a dash. */
-function linesDrawing({ labels, layers, kind, point, least = 0.04, names = true }, width) {
-    const step = 22, top = names ? 26 : 8, most = Math.max(labels.queries.length, labels.keys.length);
+function linesDrawing({ labels, layers, kind, point, least = 0.04 }, width) {
+    const step = 22, top = 26, most = Math.max(labels.queries.length, labels.keys.length);
     const height = top + most * step + 4;
     const rowName = (q) => (labels.predicts ? cut(labels.queries[q], 12) + ' \u25b8 ' + cut(labels.predicts[q], 12)
         : cut(labels.queries[q], 18));
@@ -92,8 +94,8 @@ function linesDrawing({ labels, layers, kind, point, least = 0.04, names = true 
     const keyWords = words(labels.keys.map((t) => cut(t, 18)), right + 5, 'start', true);
     const drawing = canvas(width, height, 'Lines from the words that attend to the words attended to, for ' +
         layers.map((l) => l.name).join(', ') + '. Up and down keys go through the words.',
-    names && [write(left - 5, 14, labels.predicts ? 'fed \u25b8 predicts' : 'looks from', { class: 'tick', 'text-anchor': 'end' }),
-        write(right + 5, 14, 'to', { class: 'tick' })],
+    write(0, 14, labels.predicts ? 'fed \u25b8 predicts' : 'looks from', { class: 'tick' }),
+    write(width, 14, 'to', { class: 'tick', 'text-anchor': 'end' }),
     lines.map((l) => l.node), queryWords, keyWords);
     drawing.setAttribute('tabindex', '0');
     drawing.setAttribute('class', 'lines');

@@ -58,7 +58,9 @@ function rolesSection(result) {
 
 function alignSection(result) {
     const best = result.best || {};
-    const row = (r) => ({ name: HEAD.has(r.name) ? r.name : undefined, label: r.name + (r.step ? ' ' + r.step : ''),
+    const names = { ibm1: 'IBM model 1', diagonal: 'the diagonal' };
+    const row = (r) => ({ name: HEAD.has(r.name) ? r.name : undefined, label: (names[r.name] || r.name) + (r.step ? ' ' +
+        r.step : ''),
         value: r.aer, low: r.low, high: r.high, family: r.step ? (HEAD.has(r.name) ? 'aligned' : 'content') : 'places',
         hollow: !HEAD.has(r.name), marks: isNumber(r.aer_norm) ? [{ at: r.aer_norm, sign: 'bar' }] : [] });
     const rows = [...result.heads, ...result.means, ...result.baselines].sort((a, b) => a.aer - b.aer).map(row);
@@ -161,6 +163,32 @@ function statsSection(result) {
     room];
 }
 
+/* ---- diversity ---- */
+
+const LAYER_FIGURES = [['js', 'JS distance', 'how differently two heads look, 0 to 1'], ['position', 'position',
+    'the product of their weights: 1 where both look at one word'], ['output', 'output', 'the cosine of what they give'],
+['subspace', 'subspace', 'the cosine of their values'], ['cka', 'CKA', 'how alike their outputs are up to rotation and scale'],
+['effective_heads', 'effective heads', 'how many different ones there are, from the eigenvalues of CKA']];
+
+function diversitySection(result) {
+    const maps = Object.keys(KINDS).map((kind) => {
+        const points = result.heads.filter((r) => r.kind === kind && isNumber(r.x) && isNumber(r.y)).map((r) => ({
+            name: r.name, x: r.x, y: r.y, family: colourOf(r.name), letter: letterOf(r.name),
+            label: HEAD.has(r.name) ? HEAD.get(r.name).layer + '.' + HEAD.get(r.name).head : '',
+            says: r.name + (r.nearest ? ': nearest is ' + r.nearest + ', at ' + fixed(r.nearest_js, 2) : '') }));
+        return points.length > 2 && figure('map-' + kind, KINDS[kind].title, (width) => mapChart(points, width, {
+            title: 'Map of the heads: ' + KINDS[kind].title, click: (name) => choose(name, true) }), { most: 440 });
+    });
+    const columns = LAYER_FIGURES.map(([name, title, says]) => numberColumn(title, name, 3, says));
+    return [el('p', {}, 'Heads that look alike stand near each other (a map of the Jensen-Shannon distances between their ' +
+        'rows; its axes mean nothing). Beside each: layer and head.'), el('div', { class: 'maps' }, maps),
+    sortableTable('diversity', 'How different the heads of each attention are', [{ title: 'attention', left: true,
+        value: (r) => r.name }, { title: 'heads', value: (r) => r.heads }, ...columns], result.layers),
+    sortableTable('pairs', 'Every two heads of a kind', [{ title: 'head', left: true, value: (r) => r.a },
+        { title: 'and', left: true, value: (r) => r.b }, ...columns.slice(0, -1)], result.pairs.slice()
+        .sort((a, b) => a.js - b.js))];
+}
+
 /* ---- whatever else ---- */
 
 /* Each list of objects in a result as a table, figures in front. */
@@ -190,6 +218,7 @@ const SECTIONS = [
     { name: 'importance', title: 'Importance by gradient', says: 'How the loss reacts to each head\u2019s gate.',
         draw: importanceSection },
     { name: 'stats', title: 'Statistics', says: 'Where every head looks, over all words of the data.', draw: statsSection },
+    { name: 'diversity', title: 'Diversity', says: 'How different the heads are from each other.', draw: diversitySection },
 ];
 
 /* Sections of results, with what they can and cannot show; then the verbs that had nothing to give. */
