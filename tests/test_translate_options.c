@@ -386,7 +386,7 @@ START_TEST(the_configuration_gives_way)
         {"{beam: 4, n_best: 4}", "translate @/model --beam 2", NULL},
         {"{sampling: true}", "translate @/model --n-best 3", NULL},
         {"{beam: 4, min_length: 9, max_length: 8}", "translate @/model",
-         "/model/config.yaml:1:32: decoding.min_length: 9 is more than decoding.max_length 8"},
+         "/model/config.yaml:1:33: decoding.min_length: 9 is more than decoding.max_length 8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *text = hw_arena_string(arena,
