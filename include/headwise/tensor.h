@@ -59,6 +59,20 @@ int64_t hw_packed_size(int64_t outputs, int64_t inputs); /* in numbers */
 /* Lays W [outputs, inputs] (rows ldw apart) out into p->panels. With transposed, W is stored as [inputs, outputs]. */
 void hw_pack(hw_packed *p, const hw_real *w, int64_t ldw, bool transposed);
 
+/* ---- the largest result ------------------------------------------------------------------------------------------ */
+
+/* A weight W [outputs, inputs] and its bias, prepared for finding the largest of x W' + bias without computing all: see
+ * src/tensor/screen.c. Both stay where they are and must outlive it. NULL where this processor or build cannot, or where
+ * a weight is not finite: then `multiply` tells. hw_screen_free gives it back. */
+typedef struct hw_screen hw_screen;
+hw_screen *hw_screen_new(const hw_real *w, const hw_real *bias, int64_t outputs, int64_t inputs);
+void hw_screen_free(hw_screen *screen); /* NULL is fine */
+/* ids[r] = the first output with the largest value of row r of x [rows, inputs], the `without_count` outputs of
+ * `without` left aside, and values[r] = that value: the same bits that `multiply` gives. False where x is too large or
+ * not finite: then nothing is found. Working memory comes from the arena. */
+bool hw_screen_largest(const hw_screen *screen, int32_t *ids, hw_real *values, const hw_real *x, int64_t rows,
+                       const int32_t *without, int without_count, hw_arena *arena);
+
 /* ---- dropout ----------------------------------------------------------------------------------------------------- */
 
 /* A dropout site. Whether element (row, column) survives is a function of these numbers and of its index alone, so no

@@ -13,6 +13,8 @@ struct hw_runner {
     const hw_transformer *network;
     const hw_head_setting *settings;
     bool profiling;
+    hw_screen *screen;      /* of the output layer */
+    int64_t screen_version; /* of the parameters it was made from; 0: never */
     hw_worker workers[HW_MOST_THREADS];
 };
 
@@ -27,6 +29,7 @@ hw_runner *hw_runner_new(const hw_transformer *network)
 void hw_runner_free(hw_runner *r)
 {
     if (!r) return;
+    hw_screen_free(r->screen);
     for (int i = 0; i < HW_MOST_THREADS; i++) {
         hw_tape_free(r->workers[i].tape);
         hw_arena_free(r->workers[i].batch);
@@ -59,6 +62,21 @@ hw_arena *hw_runner_begin_results(hw_runner *r)
         if (r->workers[i].results) hw_arena_reset(r->workers[i].results);
     return hw_runner_worker(r)->results;
 }
+
+enum { FEWEST_OUTPUTS = 1024 }; /* below, multiplying by all is as fast */
+
+void hw_runner_make_screen(hw_runner *r)
+{
+    const hw_transformer *m = r->network;
+    int64_t version = hw_parameters_version(m->parameters);
+    if (version == r->screen_version || m->output_weight->shape[0] < FEWEST_OUTPUTS) return;
+    hw_screen_free(r->screen);
+    r->screen = hw_screen_new(m->output_weight->data, m->output_bias->data, m->output_weight->shape[0],
+                              m->output_weight->shape[1]);
+    r->screen_version = version;
+}
+
+const hw_screen *hw_runner_screen(const hw_runner *r) { return r->screen; }
 
 /* ---- for bench --------------------------------------------------------------------------------------------------- */
 

@@ -14,6 +14,10 @@ typedef struct hw_worker {
 
 const hw_transformer *hw_runner_network(const hw_runner *r);
 const hw_head_setting *hw_runner_head_settings(const hw_runner *r);
+/* Finds the likeliest token; made from the weights as they are by hw_runner_make_screen, outside hw_parallel. NULL: there
+ * is none. */
+void hw_runner_make_screen(hw_runner *r);
+const hw_screen *hw_runner_screen(const hw_runner *r);
 hw_worker *hw_runner_worker(hw_runner *r); /* the calling thread's */
 hw_arena *hw_runner_begin_results(hw_runner *r); /* forgets the last results; the caller's own arena for new ones */
 

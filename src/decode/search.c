@@ -85,6 +85,7 @@ typedef struct search {
     int64_t next_count;
     double *coverage, *next_coverage; /* [slots, stride] what each source token was attended by living and next */
     int64_t stride;                   /* 0: nothing is covered */
+    const hw_screen *screen;          /* finds the likeliest token; NULL: all logits are computed */
     int32_t *history;                 /* the tokens of a row, for the constraints */
     int64_t room;
 } search;
@@ -177,14 +178,45 @@ static void draw(search *s, int64_t row, const hw_real *logits, int64_t n, const
 }
 
 /* With one hypothesis the largest logit is the best token, and nobody asks for its probability. */
-static bool plain(const search *s)
+static bool plain(const hw_search_options *o)
 {
-    return s->options->ids_only && s->options->beam == 1 && s->options->n_best == 1;
+    return o->ids_only && o->beam == 1 && o->n_best == 1 && !o->sampling;
+}
+
+/* Is only the likeliest token wanted of every row, and is nothing but the begin and the end ever out of question? */
+static bool wants_likeliest(search *s)
+{
+    if (!s->screen || s->options->no_repeat_ngram) return false;
+    for (int64_t r = 0; r < s->state->count; r++) {
+        const sentence *x = sentence_of(s, r);
+        if (s->length < x->prefix.count || s->length >= x->most) return false;
+    }
+    return true;
+}
+
+/* Offers every row its likeliest token alone. False where a state is not finite: then nothing was offered. */
+static bool offer_likeliest(search *s)
+{
+    static const int32_t never[] = {HW_BEGIN, HW_END};
+    const hw_state *state = s->state;
+    hw_arena *arena = hw_tape_arena(state->worker->tape);
+    int32_t *ids = hw_arena_alloc(arena, (size_t)state->count * sizeof *ids);
+    hw_real *logits = hw_arena_alloc(arena, (size_t)state->count * sizeof *logits);
+    if (!hw_screen_largest(s->screen, ids, logits, s->ensemble.decoded[0]->data, state->count, never,
+                           s->length < s->options->min_length ? 2 : 1, arena))
+        return false;
+    for (int64_t r = 0; r < state->count; r++) {
+        hw_top *top = &sentence_of(s, r)->top;
+        top->items[top->count++] =
+            (hw_candidate){s->living[r].log_prob + (double)logits[r], logits[r], ids[r], r};
+    }
+    return true;
 }
 
 /* Logits in blocks of rows that stay in cache; each row's are offered to its sentence at once. */
 static void rank_continuations(search *s)
 {
+    if (wants_likeliest(s) && offer_likeliest(s)) return;
     const hw_state *state = s->state;
     int64_t n = state->network->options.target_vocabulary;
     hw_arena_mark marks[HW_MOST_NETWORKS];
@@ -197,7 +229,7 @@ static void rank_continuations(search *s)
         hw_ensemble_begin_logits(&s->ensemble, first, rows, marks);
         for (int64_t r = first; r < first + rows; r++) {
             double normaliser;
-            hw_real *logits = hw_ensemble_row(&s->ensemble, r - first, maxima, plain(s), &normaliser);
+            hw_real *logits = hw_ensemble_row(&s->ensemble, r - first, maxima, plain(s->options), &normaliser);
             constrain(s, r, logits, n);
             if (s->options->sampling) draw(s, r, logits, n, maxima, normaliser);
             else hw_top_offer(&sentence_of(s, r)->top, logits, n, maxima, s->living[r].log_prob, normaliser, r);
@@ -280,14 +312,21 @@ static void begin_sentence(search *s, const plan *p, sentence *x, int64_t place)
     x->ended = hw_arena_alloc(arena, (size_t)o->n_best * sizeof *x->ended);
 }
 
+/* A second hypothesis would need more than the likeliest token. */
+static bool can_screen(const hw_search_task *task, const hw_search_options *o)
+{
+    return task->networks == 1 && plain(o) && llround(o->patience) <= 1;
+}
+
 /* A sentence begins with one row, or one a sample. */
 static void begin(search *s, const plan *p, int64_t first, int64_t count)
 {
     const hw_search_options *o = s->options;
     int64_t slots = count * breadth(o), each = o->sampling ? o->n_best : 1;
-    bool cover = o->coverage_penalty > 0 && !plain(s);
+    bool cover = o->coverage_penalty > 0 && !plain(o);
     hw_ensemble_begin(&s->ensemble, p->task->networks, p->task->runners, count, p->sorted + first, slots, cover);
     s->state = hw_ensemble_state(&s->ensemble);
+    if (can_screen(p->task, o)) s->screen = hw_runner_screen(p->task->runners[0]);
     hw_arena *arena = s->state->worker->batch;
     s->count = count;
     s->sentences = hw_arena_calloc(arena, (size_t)count, sizeof *s->sentences);
@@ -315,7 +354,7 @@ static void tell_hypothesis(const search *s, const ended *e, int64_t most, hw_hy
     *out = (hw_hypothesis){.length = length, .ids = ids, .cut = length == most};
     int64_t at = length;
     for (const token *t = e->last; t; t = t->before) ids[--at] = t->id;
-    if (plain(s)) return;
+    if (plain(s->options)) return;
     hw_real *log_probs = hw_arena_alloc(arena, (size_t)(length + 1) * sizeof *log_probs);
     out->log_probs = log_probs;
     out->log_prob = e->log_prob;
@@ -385,6 +424,7 @@ const hw_hypotheses *hw_search_task_run(const hw_search_task *task, const hw_sea
     plan p = {.task = task, .options = &o};
     p.out = hw_arena_calloc(arena, (size_t)task->count, sizeof *p.out);
     cut(&p, task->count, arena);
+    if (can_screen(task, &o)) hw_runner_make_screen(task->runners[0]);
     hw_parallel(p.batches, search_batch, &p);
     return p.out;
 }

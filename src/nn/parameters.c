@@ -31,6 +31,7 @@ struct hw_parameters {
     int64_t numbers;
     hw_real *values, *gradients;
     void *owned_values, *owned_gradients, *owned_panels;
+    int64_t version; /* how often they were packed */
 };
 
 static void *grow(void *list, int count, int *capacity)
@@ -229,7 +230,13 @@ static void pack_one(int i, void *argument)
     hw_pack(&packed, k->weight->data, k->weight->shape[1], false);
 }
 
-void hw_parameters_pack(hw_parameters *p) { hw_parallel(p->packing_count, pack_one, p); }
+void hw_parameters_pack(hw_parameters *p)
+{
+    hw_parallel(p->packing_count, pack_one, p);
+    p->version++;
+}
+
+int64_t hw_parameters_version(const hw_parameters *p) { return p->version; }
 
 /* ---- access ------------------------------------------------------------------------------------------------------ */
 
