@@ -30,6 +30,7 @@ typedef struct job {
     int64_t ldx;
     const hw_packed *w;
     const hw_real *bias;
+    int64_t ahead, pace; /* what a tile fetches: numbers from its panel on, and how many for each k */
 } job;
 
 HW_INLINE hw_part part_load(const hw_real *p)
@@ -39,13 +40,15 @@ HW_INLINE hw_part part_load(const hw_real *p)
 
 /* acc += x panel: the loop over k. Few rows keep theirs in registers and read W once; many do it the other way
  * round. */
-HW_INLINE void accumulate(hw_part acc[MAX_ROWS][MAX_PARTS], const hw_real *x, int64_t ldx, const hw_real *panel,
-                          int64_t inputs, int rows, int parts)
+HW_INLINE void accumulate(hw_part acc[MAX_ROWS][MAX_PARTS], const job *j, const hw_real *x, const hw_real *panel, int rows,
+                          int parts)
 {
-    for (int64_t k = 0; k < inputs; k++, panel += PANEL) {
+    const int64_t inputs = j->w->inputs, ldx = j->ldx, pace = j->pace;
+    const hw_real *ahead = panel + j->ahead;
+    for (int64_t k = 0; k < inputs; k++, panel += PANEL, ahead += pace) {
         hw_part a[MAX_ROWS], b[MAX_PARTS];
-        __builtin_prefetch(panel + AHEAD);
-        __builtin_prefetch(panel + AHEAD + PANEL / 2);
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead + PANEL / 2);
         if (rows < parts) {
             UNROLLED(int r = 0; r < rows; r++) a[r] = x[r * ldx + k] - (hw_part){0};
             UNROLLED(int c = 0; c < parts; c++) {
@@ -80,7 +83,7 @@ HW_INLINE void tile(const job *j, int64_t row, int64_t first, int rows, int part
     UNROLLED(int r = 0; r < rows; r++)
         UNROLLED(int c = 0; c < parts; c++) acc[r][c] = part_load(bias + c * HW_PART_LANES);
     const hw_real *panel = j->w->panels + first / PANEL_PARTS * PANEL * inputs + first % PANEL_PARTS * HW_PART_LANES;
-    accumulate(acc, j->x + row * j->ldx, j->ldx, panel, inputs, rows, parts);
+    accumulate(acc, j, j->x + row * j->ldx, panel, rows, parts);
     UNROLLED(int r = 0; r < rows; r++) {
         hw_real *y = j->y + (row + r) * j->ldy + column, *out = whole ? y : edge;
         UNROLLED(int c = 0; c < parts; c++) *(hw_part_memory *)(out + c * HW_PART_LANES) = acc[r][c];
@@ -118,18 +121,22 @@ static inline int64_t up(int64_t a, int64_t b)
 }
 
 /* All outputs for rows start .. start + count - 1, in strips of nearly equal height: 13 rows are 7 + 6, not 12 + 1. The
- * strips run inside the panels, so that a panel is read from afar once. */
-static void block(const job *j, int64_t start, int64_t count)
+ * strips run inside the panels, so that a panel is read from afar once: each strip fetches its share of the next one. A
+ * strip alone fetches its own. */
+static void block(job j, int64_t start, int64_t count)
 {
-    const int64_t strips = up(count, TALL), parts = up(j->w->outputs, 2 * HW_PART_LANES) * 2;
+    const int64_t strips = up(count, TALL), parts = up(j.w->outputs, 2 * HW_PART_LANES) * 2;
     const int64_t low = count / strips, taller = count % strips; /* so many strips have low + 1 rows */
     int width = 2;
     for (int64_t first = 0; first < parts; first += width) {
         for (width = MAX_PARTS; !tiles[taller ? low + 1 : low][width] || first + width > parts;) width /= 2;
+        const int64_t next = up(width, PANEL_PARTS) * PANEL;
         int64_t row = start;
+        j.pace = strips > 1 ? up(next, strips) : PANEL;
         for (int64_t s = 0; s < strips; s++) {
             const int64_t rows = low + (s < taller);
-            tiles[rows][width](j, row, first);
+            j.ahead = strips > 1 ? (next + s * j.pace) * j.w->inputs : AHEAD;
+            tiles[rows][width](&j, row, first);
             row += rows;
         }
     }
@@ -138,8 +145,8 @@ static void block(const job *j, int64_t start, int64_t count)
 void HW_KERNEL(multiply)(hw_real *y, int64_t ldy, const hw_real *x, int64_t ldx, int64_t rows, const hw_packed *w,
                          const hw_real *bias)
 {
-    const job j = {y, ldy, x, ldx, w, bias};
+    const job j = {y, ldy, x, ldx, w, bias, 0, 0};
     int64_t step = X_BLOCK / (w->inputs + 1) / TALL * TALL;
     if (step < TALL) step = TALL;
-    for (int64_t start = 0; start < rows; start += step) block(&j, start, rows - start < step ? rows - start : step);
+    for (int64_t start = 0; start < rows; start += step) block(j, start, rows - start < step ? rows - start : step);
 }
