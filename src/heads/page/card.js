@@ -130,14 +130,14 @@ function spreadPart(h) {
 /* Importance and ablation, as far as they are there. */
 function needPart(h) {
     const rows = [];
-    const among = (section, entry, value, label, digits, same) => rows.push({ label, value: entry[value],
-        text: signed(entry[value], digits), says: label + ': ' + signed(entry[value], digits) + ' ' +
-            (entry.low !== undefined ? interval(entry, digits) : ''),
+    const among = (section, entry, value, label, write, same) => rows.push({ label, value: entry[value],
+        text: write(entry[value], 4), says: label + ': ' + write(entry[value], 4) + ' ' +
+            (entry.low !== undefined ? interval(entry, 4) : ''),
         all: RESULTS[section].heads.filter((x) => HEAD.has(x.name) && same(x)).map((x) => x[value]) });
     for (const x of entriesOf('ablate', h.name))
-        among('ablate', x, 'loss_delta', 'loss ' + (MODES[x.mode] || x.mode), 4, (o) => o.mode === x.mode);
+        among('ablate', x, 'loss_delta', 'loss ' + (MODES[x.mode] || x.mode), signed, (o) => o.mode === x.mode);
     for (const x of entriesOf('importance', h.name))
-        among('importance', x, 'value', 'gradient a ' + x.reading, 4, (o) => o.reading === x.reading);
+        among('importance', x, 'value', 'gradient a ' + x.reading, fixed, (o) => o.reading === x.reading);
     if (!rows.length) return null;
     return [el('h4', {}, 'Does the network need it?'), figure(h.name + '-need', 'this head among all heads', (width) =>
         stripChart(rows, width, 'What ' + h.name + ' is worth'))];

@@ -25,7 +25,7 @@ const TILE = { width: 108, height: 58, gap: 6, left: 54, top: 22 };
 function tile(h, x, y, id, choose) {
     const main = h.main, family = main && familyOf(main), strong = main && main.score >= 0.78;
     const says = describe(h) + '. ' + sentenceOf(h);
-    const others = h.found.slice(1, main && main.subset === 'pieces' ? 4 : 7);
+    const others = h.found.slice(1, main && main.step ? 4 : 7);
     return svg('g', { class: 'tile ' + (main ? 'of-' + family + (strong ? ' strong' : '') : 'no-role'),
         'data-head': h.name, role: 'button', tabindex: 0, 'aria-label': says, 'aria-pressed': 'false',
         transform: 'translate(' + x + ' ' + y + ')', onclick: () => choose(h.name),
@@ -40,8 +40,8 @@ function tile(h, x, y, id, choose) {
         svg('path', { fill: 'url(#' + id + family + ')', d: 'M7 0H13V58H7A7 7 0 0 1 0 51V7A7 7 0 0 1 7 0' })],
     main ? [write(20, 19, roleOf(main.role).short, { class: 'name' }),
         write(20, 35, share(main.score), { class: 'score' }),
-        write(TILE.width - 6, 34, main.step || '', { class: 'scope', 'text-anchor': 'end' }),
-        write(TILE.width - 6, 50, main.subset === 'pieces' ? 'pieces' : '', { class: 'scope', 'text-anchor': 'end' }),
+        main.subset === 'pieces' && write(TILE.width - 6, 34, 'pieces', { class: 'scope', 'text-anchor': 'end' }),
+        main.step && write(TILE.width - 6, 51, main.step, { class: 'scope', 'text-anchor': 'end' }),
         others.map((r, i) => svg('g', { class: 'of-' + familyOf(r), transform: 'translate(' + (20 + i * 12) + ' 42)' },
             svg('rect', { class: 'solid edge', width: 10, height: 10, rx: 2.5 }),
             write(5, 8.2, FAMILIES[familyOf(r)].letter, { class: 'small letter', 'text-anchor': 'middle' })))]

@@ -11,7 +11,7 @@ function defaultHead() {
 }
 
 let cardRoom;
-/* Opens a head's card. */
+/* Opens a head's card; go: and brings it before the reader. */
 function choose(name, go) {
     const h = HEAD.get(name);
     if (!h) return;
@@ -20,7 +20,7 @@ function choose(name, go) {
     cardRoom.replaceChildren(headCard(h));
     wanted.set('head', name);
     history.replaceState(null, '', '#' + wanted.toString());
-    if (go || matchMedia('(max-width: 1100px)').matches) {
+    if (go) {
         cardRoom.scrollIntoView({ block: 'start' });
         cardRoom.focus({ preventScroll: true });
     }
@@ -73,7 +73,8 @@ function headsSection() {
         el('p', { class: 'says' }, 'Layers down, heads across; named and coloured by the role in which a head exceeds chance ' +
             'most, the fuller the stronger. Small letters are further roles. Choose a head to open its card.'),
         el('div', { class: 'heads' }, el('div', { class: 'grids' }, Object.keys(KINDS).filter((k) => HEADS.some((h) =>
-            h.kind === k)).map((k) => headGrid(k, (name) => choose(name))), legend()), cardRoom), headTable());
+            h.kind === k)).map((k) => headGrid(k, (name) =>
+                choose(name, matchMedia('(max-width: 1100px)').matches))), legend()), cardRoom), headTable());
 }
 
 /* One row a head, with the figures of all sections. */

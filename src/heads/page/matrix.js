@@ -12,7 +12,7 @@ function matrixDrawing({ labels, rows, kind, marks, point, name }, room) {
         : cut(labels.queries[q], 14));
     const rowNames = labels.queries.map((_, q) => rowName(q));
     const left = Math.max(...rowNames.map((t) => Array.from(t).length)) * 6.6 + 12, top = longest(labels.keys) * 6.2 + 12;
-    const cell = clamp(Math.floor((room - left - 6) / labels.keys.length), 11, 19);
+    const cell = clamp(Math.floor((room - left - 6) / labels.keys.length), 9, 19), letters = { class: 'word', 'font-size': Math.min(12, cell + 2) };
     const width = left + labels.keys.length * cell + 6, height = top + labels.queries.length * cell + 6;
     const x = (k) => left + k * cell, y = (q) => top + q * cell;
     const band = (attributes) => svg('rect', { class: 'band', visibility: 'hidden', ...attributes });
@@ -28,9 +28,9 @@ function matrixDrawing({ labels, rows, kind, marks, point, name }, room) {
         height: labels.queries.length * cell }), rowBand, columnBand, cells,
     marks.map(([q, k]) => svg('rect', { class: 'gold', x: x(k) + 1, y: y(q) + 1, width: cell - 2, height: cell - 2 })),
     cursor,
-    labels.queries.map((t, q) => write(left - 6, y(q) + cell / 2 + 4, rowNames[q], { class: 'word',
+    labels.queries.map((t, q) => write(left - 6, y(q) + cell / 2 + 4, rowNames[q], { ...letters,
         'text-anchor': 'end' })),
-    labels.keys.map((t, k) => write(0, 0, cut(t, 14), { class: 'word', transform: 'translate(' + (x(k) + cell / 2 + 4) +
+    labels.keys.map((t, k) => write(0, 0, cut(t, 14), { ...letters, transform: 'translate(' + (x(k) + cell / 2 + 4) +
         ' ' + (top - 6) + ') rotate(-90)' })));
     drawing.setAttribute('tabindex', '0');
     drawing.setAttribute('class', 'matrix');
