@@ -114,13 +114,12 @@ measure() {
 
 if [ "$one" ]; then
     set -- $(echo "$one" | tr / ' ')
-    train "$1" "$2" "$3"
-    [ "$4" ] && measure "$1" "$2" "$3"
-    echo "$1 $2, seed $3: done" >&2
+    $1 "$2" "$3" "$4"
+    echo "$1 $2 $3, seed $4: done" >&2
     exit 0
 fi
 
-# Lines ARM/WEIGHT/SEED[/measure] -> all of them, some at a time.
+# Lines train/ARM/WEIGHT/SEED or measure/... -> all of them, some at a time.
 run_all() {
     HEADWISE=$headwise xargs -P "$jobs" -I RUN sh "$0" ${quick:+--quick} -o "$dir" --one RUN ||
         { echo "not all runs went well; the same command goes on" >&2; exit 1; }
@@ -132,7 +131,7 @@ run_all() {
 validated() { awk -F '\t' 'NR > 1 && $5 > best { best = $5 } END { print best + 0 }' "$dir/$1-$2-$choosing/valid.tsv"; }
 
 if [ ! -s "$dir/weights" ]; then
-    for arm in $arms; do for w in $(weights $arm); do echo "$arm/$w/$choosing"; done; done | run_all
+    for arm in $arms; do for w in $(weights $arm); do echo "train/$arm/$w/$choosing"; done; done | run_all
     none=$(validated none 0)
     for arm in $arms; do
         for w in $(weights $arm); do
@@ -147,7 +146,9 @@ chosen() { awk -v arm="$1" '$1 == arm { if (!n++) w = $2; if ($4) w = $2 } END {
 
 # ---- all runs, one table --------------------------------------------------------------------------------------------
 
-for seed in $seeds; do for arm in $arms; do echo "$arm/$(chosen $arm)/$seed/measure"; done; done | run_all
+for work in train measure; do
+    for seed in $seeds; do for arm in $arms; do echo "$work/$arm/$(chosen $arm)/$seed"; done; done | run_all
+done
 {
     printf 'regularizer\tweight\tseed\tfigure\tvalue\n'
     for arm in $arms; do

@@ -200,6 +200,13 @@ static hw_tensor *head_entropy(hw_tape *t, hw_tensor **in)
     hw_tensor *weights = weights_of(t, in, true, &b);
     return hw_head_entropy(t, weights, &b);
 }
+static hw_tensor *hard_concrete(hw_tape *t, hw_tensor **in) /* no gate within reach of 0 or 1 but the last, which is 1 */
+{
+    static const hw_real noise[] = {(hw_real)0.4, (hw_real)0.5, (hw_real)0.6, (hw_real)0.45, (hw_real)0.55, (hw_real)0.999};
+    return hw_hard_concrete(t, in[0], noise);
+}
+static hw_tensor *hard_concrete_evaluated(hw_tape *t, hw_tensor **in) { return hw_hard_concrete(t, in[0], NULL); }
+static hw_tensor *hard_concrete_open(hw_tape *t, hw_tensor **in) { return hw_hard_concrete_open(t, in[0]); }
 static const int32_t targets[] = {1, 4, 0, 4};
 static hw_tensor *cross_entropy(hw_tape *t, hw_tensor **in)
 {
@@ -329,6 +336,9 @@ static const gradient_case cases[] = {
     {"head_overlap: i = j too, causal", "head_overlap", {{8, 6}}, head_overlap_all, 0},
     {"head_orthogonal", "head_orthogonal", {{8, 6}, {7, 6}}, head_orthogonal, 0},
     {"head_entropy: causal", "head_entropy", {{8, 6}}, head_entropy, 0},
+    {"hard_concrete", "hard_concrete", {{1, 6}}, hard_concrete, 0},
+    {"hard_concrete: evaluated", "hard_concrete", {{2, 3}}, hard_concrete_evaluated, 0},
+    {"hard_concrete_open", "hard_concrete_open", {{2, 3}}, hard_concrete_open, 0},
     {"cross_entropy", "cross_entropy", {{4, 3}, {5, 3}, {1, 5}}, cross_entropy, 0},
     {"cross_entropy with another term", "cross_entropy", {{4, 3}, {5, 3}, {1, 5}}, cross_entropy_and_more, 0},
     {"layer: self-attention, post", NULL, {{8, 4}, {12, 4}, {1, 12}, {4, 4}, {1, 4}, {1, 4}, {1, 4}}, self_post, 3},

@@ -169,6 +169,11 @@ hw_tensor *hw_head_overlap(hw_tape *t, hw_tensor *weights, const hw_attention_bl
 hw_tensor *hw_head_orthogonal(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks);
 hw_tensor *hw_head_entropy(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks);
 
+/* Gates that training can close (Louizos et al. 2018): elementwise from their log alpha a, any shape. noise: uniform
+ * numbers in (0, 1), one a gate, that outlive the step; NULL: the gates of evaluation, without noise and temperature. */
+hw_tensor *hw_hard_concrete(hw_tape *t, hw_tensor *a, const hw_real *noise);
+hw_tensor *hw_hard_concrete_open(hw_tape *t, hw_tensor *a); /* how likely each gate is not 0 */
+
 /* ---- loss -------------------------------------------------------------------------------------------------------- */
 
 /* What is counted on the way to the loss; sums over the tokens, each added to what was there. */

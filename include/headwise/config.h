@@ -122,6 +122,9 @@ typedef struct hw_config {
             double rate;
             int schedule;
         } drop_head;
+        struct {
+            double weight, learning_rate;
+        } head_l0;
         const char *init_from;
         int64_t validate_every, validate_sentences;
         int metric;

@@ -177,6 +177,18 @@ static bool check_diversity(const hw_config *c, hw_error *err)
     return true;
 }
 
+/* What is saved has the gates in its weights, and nothing else changes these. */
+static bool check_gates(const hw_config *c, hw_error *err)
+{
+    static const char key[] = "training.head_l0.weight";
+    const char *other = c->training.ema > 0            ? "training.ema"
+                        : c->training.average          ? "training.average"
+                        : c->training.keep_checkpoints ? "training.keep_checkpoints"
+                                                       : NULL;
+    if (!(c->training.head_l0.weight > 0) || !other) return true;
+    return fail(c, err, key, other, "with gates of heads there is no %s, whose weights would know nothing of them", other);
+}
+
 static bool check_decoding(const hw_config *c, hw_error *err)
 {
     char message[512];
@@ -209,6 +221,9 @@ static void add_warnings(hw_config *c, hw_names *warnings)
              "%lld steps are fewer than training.warmup_steps %lld, so the learning rate never reaches "
              "training.learning_rate",
              (long long)c->training.max_steps, (long long)c->training.warmup_steps);
+    if (c->training.head_l0.weight > 0 && !*c->training.init_from)
+        warn(c, warnings, "training.head_l0.weight",
+             "gates close heads before these have learned anything; begin with a trained model, training.init_from");
     if (c->training.schedule == HW_SCHEDULE_NOAM && c->training.learning_rate < 0.05)
         warn(c, warnings, "training.learning_rate",
              "with schedule noam it is a factor of about 1, not a rate; %g will hardly train",
@@ -219,7 +234,7 @@ bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
 {
     settle_batch(config);
     if (!check_model(config, err) || !check_removed_heads(config, err) || !check_text(config, err) ||
-        !check_training(config, err) || !check_averages(config, err) || !check_diversity(config, err) ||
+        !check_training(config, err) || !check_averages(config, err) || !check_diversity(config, err) || !check_gates(config, err) ||
         !check_decoding(config, err))
         return false;
     if (warnings) add_warnings(config, warnings);

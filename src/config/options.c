@@ -150,6 +150,12 @@ const hw_option hw_options[] = {
            "of an attention always stays"),
     CHOICE(training, drop_head.schedule, "constant", HW_STRENGTH_CONSTANT, "constant|rise|fall|v",
            "how the rate changes, as head_diversity.schedule; v is the paper's"),
+    NUMBER(training, head_l0.weight, "0", 0, ANY,
+           "what an open head costs: factor of the expected number of open heads,\n"
+           "whose gates are trained with the network, best from a trained one\n"
+           "(training.init_from) (0: no gates)"),
+    NUMBER(training, head_l0.learning_rate, "0.05", 1e-12, 1000,
+           "largest learning rate of the gates; it changes as learning_rate does"),
     TEXT(training, init_from, "",
          "model directory, or a .safetensors file in one, whose weights and\n"
          "vocabularies training begins with (\"\": new ones)"),

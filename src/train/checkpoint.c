@@ -69,6 +69,10 @@ static int blocks_of(const hw_trainer *t, hw_arena *arena, block **out)
     return count;
 }
 
+/* Log alpha of the heads' gates and its moments, where there are gates. */
+enum { GATE_TENSORS = 3 };
+static const char *const gate_names[GATE_TENSORS] = {"gates", "first.gates", "second.gates"};
+
 /* Parameter p's numbers in a block. */
 static hw_real *within(const hw_trainer *t, const hw_parameter *p, const block *b)
 {
@@ -93,7 +97,7 @@ bool hw_checkpoint_save(const hw_trainer *t, const hw_run_state *state, const ch
     hw_arena *arena = hw_arena_new(0);
     block *blocks;
     int count = hw_parameters_count(p), kinds = blocks_of(t, arena, &blocks);
-    hw_stored *tensors = hw_arena_calloc(arena, (size_t)kinds * (size_t)count, sizeof *tensors);
+    hw_stored *tensors = hw_arena_calloc(arena, (size_t)kinds * (size_t)count + GATE_TENSORS, sizeof *tensors);
     for (int kind = 0; kind < kinds; kind++)
         for (int i = 0; i < count; i++) {
             const hw_parameter *item = hw_parameters_at(p, i);
@@ -102,9 +106,13 @@ bool hw_checkpoint_save(const hw_trainer *t, const hw_run_state *state, const ch
                              .dtype = HW_DTYPE_REAL, .rank = item->tensor.rank, .data = within(t, item, &blocks[kind])};
             memcpy(s->shape, item->tensor.shape, (size_t)s->rank * sizeof *s->shape);
         }
+    int total = kinds * count;
+    for (int i = 0; t->gates && i < GATE_TENSORS; i++)
+        tensors[total++] = (hw_stored){.name = gate_names[i], .dtype = HW_DTYPE_REAL, .rank = 1,
+                                       .shape = {t->gates->heads}, .data = t->gates->values[i]};
     hw_metadata *metadata;
     int pairs = metadata_of(t, state, arena, &metadata);
-    bool ok = hw_safetensors_save(path, tensors, kinds * count, metadata, pairs, err);
+    bool ok = hw_safetensors_save(path, tensors, total, metadata, pairs, err);
     hw_arena_free(arena);
     return ok;
 }
@@ -125,6 +133,9 @@ static bool read_tensors(hw_trainer *t, const hw_safetensors *file, hw_error *er
                                      HW_DTYPE_REAL, item->tensor.rank, item->tensor.shape,
                                      within(t, item, &blocks[kind]), err);
         }
+    for (int i = 0; t->gates && i < GATE_TENSORS && ok; i++)
+        ok = hw_safetensors_read(file, gate_names[i], HW_DTYPE_REAL, 1, (int64_t[]){t->gates->heads}, t->gates->values[i],
+                                 err);
     hw_arena_free(arena);
     return ok;
 }

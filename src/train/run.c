@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "curves.h"
+#include "trainer.h"
 
 enum { SKIPPED_AT_MOST = 10 };
 
@@ -42,9 +43,12 @@ static bool has_term(const hw_config *c)
     return c->training.head_diversity.kind && c->training.head_diversity.weight > 0;
 }
 
+static bool has_gates(const hw_config *c) { return c->training.head_l0.weight > 0; }
+
 static bool open_logs(hw_run *r, hw_error *err)
 {
-    const char *train = has_term(r->config) ? TRAIN_COLUMNS "\thead_diversity" : TRAIN_COLUMNS;
+    const char *train = hw_arena_string(r->arena, "%s%s%s", TRAIN_COLUMNS, has_term(r->config) ? "\thead_diversity" : "",
+                                        has_gates(r->config) ? "\topen_heads" : "");
     const struct {
         hw_log *log;
         const char *name, *header;
@@ -86,12 +90,13 @@ static bool write_train_line(hw_run *r, hw_error *err)
 {
     hw_loss_count *w = &r->state.window;
     double tokens = w->tokens > 0 ? (double)w->tokens : 1;
-    char term[32] = "";
+    char term[32] = "", open[32] = "";
     if (has_term(r->config)) snprintf(term, sizeof term, "\t%.6g", r->last.term);
+    if (has_gates(r->config)) snprintf(open, sizeof open, "\t%.6g", r->last.open_heads);
     bool ok =
-        hw_log_line(&r->train_log, err, "%lld\t%lld\t%.6f\t%.6f\t%.6f\t%.6g\t%.6g\t%lld%s", (long long)r->state.step,
+        hw_log_line(&r->train_log, err, "%lld\t%lld\t%.6f\t%.6f\t%.6f\t%.6g\t%.6g\t%lld%s%s", (long long)r->state.step,
                     (long long)r->state.place.epoch, w->loss / tokens, w->nll / tokens, (double)w->correct / tokens,
-                    r->last.rate, r->last.gradient_norm, (long long)r->state.skipped, term) &&
+                    r->last.rate, r->last.gradient_norm, (long long)r->state.skipped, term, open) &&
         hw_log_line(&r->times_log, err, "%lld\t%.3f\t%.1f", (long long)r->state.step, hw_seconds() - r->began,
                     speed(r));
     *w = (hw_loss_count){0};
@@ -102,7 +107,9 @@ static bool due(int64_t step, int64_t every, bool last) { return every > 0 && (l
 
 static bool save_model(hw_run *r, hw_error *err)
 {
-    return hw_bundle_save_model(hw_trainer_network(r->trainer), NULL, r->config->training.model_dir, err);
+    char path[HW_PATH];
+    return hw_bundle_save_model(hw_trainer_network(r->trainer), NULL, r->config->training.model_dir, err) &&
+           (!has_gates(r->config) || hw_trainer_write_gates(r->trainer, hw_run_path(r, "gates.tsv", path), err));
 }
 
 static bool checkpoint(hw_run *r, hw_error *err)

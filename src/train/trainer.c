@@ -34,12 +34,14 @@ hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
     t->model = model;
     t->config = config;
     t->shards = (int)config->training.shards;
+    t->gates = hw_gates_new(model, config);
     t->shard = calloc((size_t)t->shards, sizeof *t->shard);
     HW_CHECK(t->shard, "no memory for %d shards", t->shards);
     for (int i = 0; i < t->shards; i++) {
         t->shard[i].replica = hw_transformer_replica(model);
         t->shard[i].tape = hw_tape_new();
         t->shard[i].arena = hw_arena_new(0);
+        if (t->gates) hw_gates_pass_init(t->gates, &t->shard[i].gates);
         if (diversity_weight(t) <= 0) continue;
         t->shard[i].recorded = calloc((size_t)model->attentions, sizeof *t->shard[i].recorded);
         HW_CHECK(t->shard[i].recorded, "no memory for what heads do");
@@ -62,9 +64,11 @@ void hw_trainer_free(hw_trainer *t)
         hw_tape_free(t->shard[i].tape);
         hw_arena_free(t->shard[i].arena);
         free(t->shard[i].recorded);
+        hw_gates_pass_clear(&t->shard[i].gates);
         free(t->shard[i].profile);
     }
     hw_average_free(t->average);
+    hw_gates_free(t->gates);
     hw_arena_free(t->arena);
     free(t->shard);
     free(t->first);
@@ -77,9 +81,18 @@ int64_t hw_trainer_steps(const hw_trainer *t) { return t->steps; }
 
 const hw_transformer *hw_trainer_network(hw_trainer *t)
 {
+    if (t->gates) {
+        hw_gates_settle(t->gates);
+        return t->gates->network;
+    }
     if (!t->average) return t->model;
     hw_average_settle(t->average, t->updates);
     return t->average->network;
+}
+
+bool hw_trainer_write_gates(hw_trainer *t, const char *path, hw_error *err)
+{
+    return hw_gates_write(t->gates, path, err);
 }
 
 const hw_real *hw_trainer_gradients(const hw_trainer *t)
@@ -109,6 +122,10 @@ static void run_micro_batch(const hw_trainer *t, shard *s, const hw_batch *b)
     hw_recorder recorder = {.weights = hw_diversity_needs_weights(c), .entries = s->recorded};
     hw_pass pass = {.tape = s->tape, .recorder = s->recorded ? &recorder : NULL};
     pass.drop_head = c->training.drop_head.rate * hw_strength(c, c->training.drop_head.schedule, t->steps + 1);
+    if (t->gates) {
+        hw_gates_apply(t->gates, &s->gates, s->tape);
+        pass.settings = s->gates.settings;
+    }
     hw_token_rows source = {b->source_rows, b->source_ids, b->source, b->first_source_row, NULL};
     hw_token_rows target = {b->target_rows, b->target_in, b->target, b->first_target_row, NULL};
     hw_real scale = (hw_real)(1 / (double)t->batch->target_rows);
@@ -116,6 +133,7 @@ static void run_micro_batch(const hw_trainer *t, shard *s, const hw_batch *b)
                                           (hw_real)c->training.label_smoothing, scale, &s->count, NULL);
     if (s->recorded) loss = with_diversity(t, s, loss);
     hw_backward(s->tape, loss, 1);
+    if (t->gates) hw_gates_take(t->gates, &s->gates);
 }
 
 static void run_shard(int i, void *argument)
@@ -125,6 +143,7 @@ static void run_shard(int i, void *argument)
     memset(hw_parameters_gradients(s->replica->parameters), 0, (size_t)t->numbers * sizeof(hw_real));
     s->count = (hw_loss_count){0};
     s->term = 0;
+    if (t->gates) memset(s->gates.gradients, 0, (size_t)t->gates->heads * sizeof *s->gates.gradients);
     hw_arena_reset(s->arena);
     int64_t count;
     hw_batch *micro = hw_batch_micro(s->arena, &t->cut[i], t->config->training.micro_batch_tokens, &count);
@@ -175,6 +194,13 @@ static void end_part(hw_trainer *t, hw_step_part part, double *clock)
     *clock = now;
 }
 
+static void update_gates(hw_trainer *t)
+{
+    const hw_gate_pass **passes = hw_arena_alloc(t->arena, (size_t)t->shards * sizeof *passes);
+    for (int i = 0; i < t->shards; i++) passes[i] = &t->shard[i].gates;
+    hw_gates_update(t->gates, passes, t->shards, t->rate / t->config->training.learning_rate, t->updates);
+}
+
 /* Adam, unless there is something that is not finite; and what follows from the new weights. */
 static void update(hw_trainer *t, const hw_step_result *result, double *clock)
 {
@@ -182,6 +208,7 @@ static void update(hw_trainer *t, const hw_step_result *result, double *clock)
         t->updates++;
         t->factor = clip_factor(result->gradient_norm, t->config->training.clip_norm);
         hw_parallel((int)chunks(t), update_chunk, t);
+        if (t->gates) update_gates(t);
     }
     if (t->average) hw_average_step(t->average, t->steps, t->updates, !result->skipped);
     end_part(t, HW_STEP_UPDATE, clock);
@@ -196,6 +223,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
     hw_arena_reset(t->arena);
     t->batch = batch;
     t->cut = hw_batch_shards(t->arena, batch, t->shards);
+    if (t->gates) hw_gates_begin(t->gates, t->steps + 1);
     end_part(t, HW_STEP_CUT, &clock);
     hw_parallel(t->shards, run_shard, t);
     end_part(t, HW_STEP_SHARDS, &clock);
@@ -216,6 +244,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
     result.rate = t->rate = hw_learning_rate(t->config, t->steps);
     result.skipped = !isfinite(result.count.loss) || !isfinite(result.gradient_norm);
     update(t, &result, &clock);
+    if (t->gates) result.open_heads = hw_gates_expected(t->gates);
     return result;
 }
 

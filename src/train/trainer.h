@@ -6,6 +6,7 @@
 #include <headwise/train.h>
 
 #include "average.h"
+#include "gates.h"
 
 /* One shard's own: a network that shares the values, a tape, gradients. */
 typedef struct shard {
@@ -15,6 +16,7 @@ typedef struct shard {
     hw_loss_count count;
     double term;             /* sum of what pushes heads apart */
     hw_recorded *recorded;   /* [attentions]; NULL: nothing has to be recorded */
+    hw_gate_pass gates;      /* where heads have gates */
     hw_profile_entry *profile;
 } shard;
 
@@ -27,6 +29,7 @@ struct hw_trainer {
     hw_real *first, *second; /* moments of Adam: running means of the gradient and of its square */
     double *squares;         /* of each chunk's gradients */
     hw_average *average;     /* of the weights; NULL: none is made */
+    hw_gates *gates;         /* of heads, which training closes; NULL: there are none */
     double parts[HW_STEP_PARTS]; /* seconds since the profile began */
     int64_t steps, updates;  /* done; and those that were not skipped, which Adam's corrections count */
 
@@ -36,5 +39,8 @@ struct hw_trainer {
     hw_arena *arena;         /* for the cuts */
     double rate, factor;     /* learning rate; what gradients are multiplied by to clip them */
 };
+
+/* The gates of heads as a table; see gates.h. */
+bool hw_trainer_write_gates(hw_trainer *t, const char *path, hw_error *err);
 
 #endif
