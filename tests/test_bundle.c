@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <headwise/bundle.h>
+#include <headwise/decode.h>
 
 #include "support_files.h"
 #include "support_model.h"
@@ -68,6 +68,33 @@ START_TEST(a_saved_model_loads_the_same)
 END_TEST
 
 /* Values other than the network's own (an average) go by the same layout. */
+/* What multiplications alone read is given back, and nothing else changes; large enough for whole pages. */
+START_TEST(a_settled_model_computes_the_same)
+{
+    hw_error err;
+    const char *directory = scratch_path("settled");
+    hw_config *config = tiny_config(arena, kinds[_i]);
+    config->model.width = 64;
+    save_bundle(tiny_bundle(arena, config, "the cat \" # bo@@ \xc2\xa0", "le chat bo@@ ra ra@@"), directory);
+    hw_bundle *whole = hw_bundle_load(directory, &err), *settled = hw_bundle_load_settled(directory, &err);
+    ck_assert(whole && settled);
+    enum { PAIRS = 20 };
+    hw_ids *sources = random_sentences(arena, PAIRS, 0, 9, 8, 1), *targets = random_sentences(arena, PAIRS, 0, 9, 8, 2);
+    hw_runner *a = hw_runner_new(whole->network), *b = hw_runner_new(settled->network);
+    hw_loss_count x = hw_score_pairs(a, PAIRS, sources, targets, 0, NULL),
+                  y = hw_score_pairs(b, PAIRS, sources, targets, 0, NULL);
+    ck_assert(x.nll == y.nll && x.correct == y.correct);
+    const hw_real *query = hw_parameters_find(settled->network->parameters, "encoder.0.self_attention.query.weight")->tensor.data;
+    int gone = 0;
+    for (int i = 0; i < 64 * 64; i++) gone += query[i] == 0;
+    ck_assert_int_gt(gone, 0);
+    hw_runner_free(a);
+    hw_runner_free(b);
+    hw_bundle_free(whole);
+    hw_bundle_free(settled);
+}
+END_TEST
+
 START_TEST(other_values_can_be_saved)
 {
     hw_error err = {""};
@@ -311,6 +338,7 @@ Suite *test_bundle(void)
     TCase *c = tcase_create("bundle");
     tcase_add_checked_fixture(c, begin, end);
     tcase_add_loop_test(c, a_saved_model_loads_the_same, 0, KINDS);
+    tcase_add_loop_test(c, a_settled_model_computes_the_same, 0, KINDS);
     tcase_add_test(c, other_values_can_be_saved);
     tcase_add_test(c, the_files_tell_whether_the_vocabulary_is_shared);
     tcase_add_test(c, vocabularies_are_counted_from_the_training_set);

@@ -54,6 +54,8 @@ const char *hw_nearest(const char *word, int count, const char *(*candidate)(int
 /* Memory for large arrays, aligned to 64 bytes, from 2 MiB on in large pages where the system has them. NULL where it
  * cannot be had; free() gives it back. */
 void *hw_memory_new(size_t bytes);
+/* Gives the memory of whole pages within the block back: what stood there is lost and reads as zeros. */
+void hw_memory_forget(void *block, size_t bytes);
 
 /* ---- arenas ------------------------------------------------------------------------------------------------------ */
 
@@ -138,6 +140,7 @@ typedef struct hw_map {
     void *base; /* what to unmap */
 } hw_map;
 bool hw_map_open(hw_map *map, const char *path, hw_error *err);
+void hw_map_forget(const hw_map *map, const void *data, size_t bytes); /* this part is not needed soon: its memory goes back */
 void hw_map_close(hw_map *map);
 
 bool hw_directory_make(const char *path, hw_error *err); /* with its parents; an existing one is fine */

@@ -51,6 +51,8 @@ typedef struct hw_bundle {
  * another shape than the configuration says, a vocabulary that does not fit the embedding, a model of a later format.
  * The caller frees it. */
 hw_bundle *hw_bundle_load(const char *directory, hw_error *err);
+/* The same for running forward only, in half the memory: see hw_parameters_settle. */
+hw_bundle *hw_bundle_load_settled(const char *directory, hw_error *err);
 
 /* DIRECTORY/config.yaml, not yet checked, so that options can be set over it. text.shared_vocabulary follows the files
  * that are there, which tell where another program left it out. */
@@ -62,6 +64,12 @@ hw_config *hw_bundle_config(const char *directory, hw_arena *arena, hw_error *er
 hw_bundle *hw_bundle_new(const hw_config *config, const hw_texts *texts, bool gradients, hw_error *err);
 hw_texts hw_bundle_texts(const hw_bundle *bundle); /* its own, for another bundle, with one owner more */
 void hw_bundle_free(hw_bundle *bundle); /* NULL is fine */
+
+/* The same model without some heads ("encoder.0.self.2" ...), whose parameters are left out; model.removed_heads names
+ * them beside those that were removed before. directory: its training.model_dir; NULL: as it was. bundle and arena
+ * outlive it; the caller frees it. Errors: no such head, the last head of an attention. */
+hw_bundle *hw_bundle_without(const hw_bundle *bundle, const char *const *heads, int count, const char *directory,
+                             hw_arena *arena, hw_error *err);
 
 /* What a configuration says about the network, for vocabularies of these sizes. Names live as long as the
  * configuration. */

@@ -46,6 +46,9 @@ void hw_parameters_initialise(hw_parameters *p, uint64_t seed);
 /* Brings the packed layouts up to date with the values, on all threads. To be called after every change of the values.
  */
 void hw_parameters_pack(hw_parameters *p);
+/* The same, and gives the memory of what only multiplications read back as it goes: of all packed weights but embeddings.
+ * From then on these parameters run forward and do nothing else. */
+void hw_parameters_settle(hw_parameters *p);
 int64_t hw_parameters_version(const hw_parameters *p); /* how often they were packed: what is derived from them has one */
 
 int hw_parameters_count(const hw_parameters *p);

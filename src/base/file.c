@@ -116,6 +116,13 @@ bool hw_map_open(hw_map *map, const char *path, hw_error *err)
     return true;
 }
 
+void hw_map_forget(const hw_map *map, const void *data, size_t bytes)
+{
+    size_t at = (size_t)((const uint8_t *)data - (const uint8_t *)map->data);
+    HW_CHECK(at <= map->size && bytes <= map->size - at, "a part that is not of this map");
+    hw_memory_forget((uint8_t *)map->base + at, bytes); /* when it is read again, it comes from the file */
+}
+
 void hw_map_close(hw_map *map)
 {
     if (map->base) munmap(map->base, map->size);

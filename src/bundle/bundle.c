@@ -197,7 +197,7 @@ static bool load_texts(hw_bundle *b, const char *directory, vocabulary_files *fi
     return true;
 }
 
-static bool load(hw_bundle *b, const char *directory, hw_error *err)
+static bool load(hw_bundle *b, const char *directory, bool settle, hw_error *err)
 {
     char path[HW_PATH];
     vocabulary_files files;
@@ -209,17 +209,20 @@ static bool load(hw_bundle *b, const char *directory, hw_error *err)
     if (!load_texts(b, directory, &files, err)) return false;
     if (!build(b, false, err)) return hw_fail_in(err, "%s: ", directory);
     return hw_bundle_path(path, directory, "model.safetensors", err) &&
-           hw_model_file_load(b->network, path, files.fits, FITS, err);
+           hw_model_file_load(b->network, path, files.fits, FITS, settle, err);
 }
 
-hw_bundle *hw_bundle_load(const char *directory, hw_error *err)
+static hw_bundle *load_new(const char *directory, bool settle, hw_error *err)
 {
     hw_bundle *b = new_bundle();
     b->arena = hw_arena_new(0);
-    if (load(b, directory, err)) return b;
+    if (load(b, directory, settle, err)) return b;
     hw_bundle_free(b);
     return NULL;
 }
+
+hw_bundle *hw_bundle_load(const char *directory, hw_error *err) { return load_new(directory, false, err); }
+hw_bundle *hw_bundle_load_settled(const char *directory, hw_error *err) { return load_new(directory, true, err); }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 

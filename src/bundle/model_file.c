@@ -94,18 +94,19 @@ static bool read_values(hw_parameters *p, const hw_safetensors *file, const char
 }
 
 bool hw_model_file_load(hw_transformer *network, const char *path, const hw_vocabulary_fit *fits, int count,
-                        hw_error *err)
+                        bool settle, hw_error *err)
 {
     hw_safetensors *file = hw_safetensors_open(path, err);
     if (!file) return false;
     bool ok = check_format(file, path, err) && check_vocabularies(file, path, fits, count, err) &&
               read_values(network->parameters, file, path, err);
     hw_safetensors_close(file);
-    if (ok) hw_parameters_pack(network->parameters);
+    if (ok && settle) hw_parameters_settle(network->parameters);
+    else if (ok) hw_parameters_pack(network->parameters);
     return ok;
 }
 
 bool hw_bundle_load_model(hw_transformer *network, const char *path, hw_error *err)
 {
-    return hw_model_file_load(network, path, NULL, 0, err);
+    return hw_model_file_load(network, path, NULL, 0, false, err);
 }

@@ -11,8 +11,9 @@ typedef struct hw_vocabulary_fit {
     int64_t tokens;
 } hw_vocabulary_fit;
 
-/* hw_bundle_load_model, but first those matrices are held against their vocabularies, for a message that names both. */
+/* hw_bundle_load_model, but first those matrices are held against their vocabularies, for a message that names both.
+ * settle: with hw_parameters_settle in place of _pack. */
 bool hw_model_file_load(hw_transformer *network, const char *path, const hw_vocabulary_fit *fits, int count,
-                        hw_error *err);
+                        bool settle, hw_error *err);
 
 #endif

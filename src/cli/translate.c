@@ -180,7 +180,7 @@ static bool load_bundles(job *j, hw_error *err)
                        HW_MOST_NETWORKS);
     for (int i = 0; i <= others->count; i++) {
         const char *directory = i ? others->items[i - 1] : j->cli->arguments[0];
-        if (!(j->bundles[i] = hw_bundle_load(directory, err))) return false;
+        if (!(j->bundles[i] = hw_bundle_load_settled(directory, err))) return false;
         j->networks++;
         if (i && !hw_same_texts(j->bundles[0], j->bundles[i], err))
             return hw_fail_in(err, "%s and %s: ", j->cli->arguments[0], directory);

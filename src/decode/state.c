@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    ENCODED_ROWS = 256, /* source rows that are encoded at once: activations of so many stay in cache */
-    FIRST_ROOM = 16     /* positions of a slot to begin with */
+    ENCODED_ROWS = 96, /* source rows that are encoded at once: activations of so many stay in cache */
+    FIRST_ROOM = 8      /* positions of a slot to begin with, and the longest source's, and a quarter of these */
 };
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
@@ -82,6 +82,8 @@ void hw_state_begin(hw_state *s, const hw_runner *r, hw_worker *worker, int64_t 
                     .worker = worker,
                     .slots = slots,
                     .room = FIRST_ROOM};
+    for (int64_t i = 0; i < count; i++)
+        if (s->room < FIRST_ROOM + sources[i].count * 5 / 4) s->room = FIRST_ROOM + sources[i].count * 5 / 4;
     int64_t layers = s->network->options.decoder_layers;
     encode_all(s, count, sources);
     s->rows = hw_arena_alloc(arena, (size_t)slots * sizeof *s->rows);

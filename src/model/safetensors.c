@@ -417,5 +417,6 @@ bool hw_safetensors_read(const hw_safetensors *file, const char *name, hw_dtype 
                        dtypes[dtype].name, dtypes[t->dtype].name);
     if (t->dtype != dtype) convert(t, dtype, out);
     else if (stored_bytes(t)) memcpy(out, t->data, (size_t)stored_bytes(t));
+    hw_map_forget(&file->map, t->data, (size_t)stored_bytes(t)); /* so that a model does not stand in memory twice */
     return true;
 }

@@ -32,6 +32,7 @@ struct hw_parameters {
     hw_real *values, *gradients;
     void *owned_values, *owned_gradients, *owned_panels;
     int64_t version; /* how often they were packed */
+    bool settled;    /* packed weights are gone */
 };
 
 static void *grow(void *list, int count, int *capacity)
@@ -143,11 +144,14 @@ static void place(hw_parameters *p)
 
 static hw_real *block(int64_t numbers, void **owned)
 {
-    size_t bytes = (size_t)numbers * sizeof(hw_real);
-    *owned = hw_memory_new(bytes);
+    *owned = hw_memory_new((size_t)numbers * sizeof(hw_real));
     HW_CHECK(*owned, "no memory for %lld numbers", (long long)numbers);
-    memset(*owned, 0, bytes);
     return *owned;
+}
+
+static hw_real *zeroed_block(int64_t numbers, void **owned)
+{
+    return memset(block(numbers, owned), 0, (size_t)numbers * sizeof(hw_real));
 }
 
 static void share_panels(hw_parameters *p, const hw_parameters *shared)
@@ -169,8 +173,8 @@ void hw_parameters_layout(hw_parameters *p, const hw_parameters *shared, bool gr
 {
     place(p);
     if (shared) HW_CHECK(shared->numbers == p->numbers, "a set of parameters that is not equal");
-    p->values = shared ? shared->values : block(p->numbers, &p->owned_values);
-    if (gradients) p->gradients = block(p->numbers, &p->owned_gradients);
+    p->values = shared ? shared->values : zeroed_block(p->numbers, &p->owned_values);
+    if (gradients) p->gradients = zeroed_block(p->numbers, &p->owned_gradients);
     for (int i = 0; i < p->count; i++) {
         hw_tensor *x = &p->items[i]->tensor;
         x->data = p->values + p->offsets[i];
@@ -232,8 +236,33 @@ static void pack_one(int i, void *argument)
 
 void hw_parameters_pack(hw_parameters *p)
 {
+    HW_CHECK(!p->settled, "settled weights cannot be packed anew");
     hw_parallel(p->packing_count, pack_one, p);
     p->version++;
+}
+
+/* Is the weight read by rows as well? */
+static bool is_embedding(const hw_parameters *p, const hw_tensor *weight)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->items[i]->initial == HW_INITIAL_EMBEDDING && p->items[i]->tensor.data == weight->data) return true;
+    return false;
+}
+
+static void settle_one(int i, void *argument)
+{
+    const hw_parameters *p = argument;
+    const hw_tensor *weight = p->packings[i]->weight;
+    pack_one(i, argument);
+    if (!is_embedding(p, weight)) hw_memory_forget(weight->data, (size_t)hw_tensor_size(weight) * sizeof *weight->data);
+}
+
+void hw_parameters_settle(hw_parameters *p)
+{
+    HW_CHECK(p->owned_values && p->owned_panels && !p->gradients, "only parameters of one's own that are not trained");
+    hw_parallel(p->packing_count, settle_one, p);
+    p->version++;
+    p->settled = true;
 }
 
 int64_t hw_parameters_version(const hw_parameters *p) { return p->version; }
