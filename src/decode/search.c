@@ -264,11 +264,29 @@ static void advance(search *s, sentence *x)
     if (x->done) s->next_count = first;
 }
 
+/* Every hypothesis is as long as it may be, and nobody asks how likely its end is: the network need not run. Offers the
+ * end; false where it is not so. */
+static bool only_ends(search *s)
+{
+    if (!plain(s->options)) return false;
+    for (int64_t r = 0; r < s->state->count; r++) {
+        const sentence *x = sentence_of(s, r);
+        if (s->length < x->most || s->length < x->prefix.count) return false;
+    }
+    for (int64_t r = 0; r < s->state->count; r++) {
+        hw_top *top = &sentence_of(s, r)->top;
+        top->items[top->count++] = (hw_candidate){s->living[r].log_prob, 0, HW_END, r};
+    }
+    return true;
+}
+
 static void step(search *s)
 {
-    hw_ensemble_step(&s->ensemble);
-    if (s->stride) hw_ensemble_attention(&s->ensemble, s->coverage, s->stride);
-    rank_continuations(s);
+    if (!only_ends(s)) {
+        hw_ensemble_step(&s->ensemble);
+        if (s->stride) hw_ensemble_attention(&s->ensemble, s->coverage, s->stride);
+        rank_continuations(s);
+    }
     s->next_count = 0;
     for (int64_t i = 0; i < s->count; i++)
         if (!s->sentences[i].done) advance(s, &s->sentences[i]);
