@@ -65,7 +65,8 @@ static void plain_next(const plain *p, const int32_t *ids, int64_t length, doubl
 static plain plain_begin(int which, int networks, int64_t vocabulary, hw_ids source)
 {
     plain p = {.networks = networks, .tape = hw_tape_new(), .source = source};
-    for (int k = 0; k < networks; k++) p.m[k] = small_network((which + k) % SMALL_NETWORKS, vocabulary, 31 + (uint64_t)k);
+    for (int k = 0; k < networks; k++)
+        p.m[k] = small_network((which + k) % SMALL_NETWORKS, vocabulary, 31 + (uint64_t)k);
     return p;
 }
 
@@ -141,8 +142,8 @@ static void ck_found(const hw_hypotheses *found, const one *all, int64_t count, 
 static const hw_hypotheses *search(plain *p, const hw_search_options *o, hw_ids prefix, hw_runner *runners[2])
 {
     for (int k = 0; k < p->networks; k++) runners[k] = hw_runner_new(p->m[k]);
-    hw_search_task task = {.networks = p->networks, .runners = runners, .count = 1, .sources = &p->source,
-                           .prefixes = &prefix};
+    hw_search_task task = {
+        .networks = p->networks, .runners = runners, .count = 1, .sources = &p->source, .prefixes = &prefix};
     return hw_search_task_run(&task, o);
 }
 
@@ -372,8 +373,9 @@ static const struct {
     double temperature;
     int64_t top_k;
     double top_p;
-} drawings[] = {{1, 0, 1},   {0.5, 0, 1}, {3, 0, 1},   {1, 1, 1},      {1, 5, 1},   {2, 400, 1},   {1, 0, 0.9},
-                {1, 0, 1e-6}, {5, 0, 0.99}, {1, 10, 0.5}, {0.7, 300, 0.8}, {1, 5000, 1}, {0.001, 0, 1}, {0.001, 3, 0.5}};
+} drawings[] = {{1, 0, 1},       {0.5, 0, 1},  {3, 0, 1},     {1, 1, 1},      {1, 5, 1},
+                {2, 400, 1},     {1, 0, 0.9},  {1, 0, 1e-6},  {5, 0, 0.99},   {1, 10, 0.5},
+                {0.7, 300, 0.8}, {1, 5000, 1}, {0.001, 0, 1}, {0.001, 3, 0.5}};
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
 static int larger_first(const void *a, const void *b)
@@ -385,8 +387,8 @@ static int larger_first(const void *a, const void *b)
 /* Evenly spread numbers give each token its share, to one draw; tokens that are left out get none. */
 START_TEST(draws_are_as_frequent_as_they_should_be)
 {
-    hw_search_options o = {.temperature = drawings[_i].temperature, .top_k = drawings[_i].top_k,
-                           .top_p = drawings[_i].top_p};
+    hw_search_options o = {
+        .temperature = drawings[_i].temperature, .top_k = drawings[_i].top_k, .top_p = drawings[_i].top_p};
     hw_random random = hw_random_new(9, 0);
     hw_real logits[TOKENS], maxima[4];
     double weights[TOKENS], sorted[TOKENS], sum = 0, kept = 0, passed = 0, least = 0;
@@ -427,8 +429,15 @@ START_TEST(samples_are_drawn_by_line_and_sample)
     enum { V = 40, SAMPLES = 3 };
     hw_ids source = *random_sentences(arena, 1, 5, 5, V, 3);
     plain p = plain_begin(_i % SMALL_NETWORKS, 1 + _i / SMALL_NETWORKS, V, source);
-    hw_search_options o = {.beam = 1, .n_best = SAMPLES, .sampling = true, .temperature = 1.5, .seed = 77,
-                           .max_length = 12, .min_length = 3, .batch_sentences = 1, .length_penalty = 0.6};
+    hw_search_options o = {.beam = 1,
+                           .n_best = SAMPLES,
+                           .sampling = true,
+                           .temperature = 1.5,
+                           .seed = 77,
+                           .max_length = 12,
+                           .min_length = 3,
+                           .batch_sentences = 1,
+                           .length_penalty = 0.6};
     int64_t line = 5000000000;
     hw_runner *runners[2];
     for (int k = 0; k < p.networks; k++) runners[k] = hw_runner_new(p.m[k]);
@@ -494,7 +503,8 @@ START_TEST(bits_do_not_depend_on_batches_or_threads)
     hw_search_options alone = settings[_i % SETTINGS];
     alone.max_length = 12;
     alone.batch_sentences = 1;
-    hw_ids *sources = random_sentences(arena, COUNT, 0, 20, V, 5), *prefixes = random_sentences(arena, COUNT, 0, 4, V, 6);
+    hw_ids *sources = random_sentences(arena, COUNT, 0, 20, V, 5),
+           *prefixes = random_sentences(arena, COUNT, 0, 4, V, 6);
     plain p = plain_begin(0, 1 + together, V, sources[0]);
     hw_runner *single[2], *all[2];
     int64_t lines[COUNT];

@@ -71,8 +71,8 @@ static const outcome *feed(const char *text, const char *line)
     const char *words[40] = {"headwise"};
     const char *placed = "";
     for (; *line; line++)
-        placed = *line == '@' ? hw_arena_string(arena, "%s%s", placed, root)
-                              : hw_arena_string(arena, "%s%c", placed, *line);
+        placed =
+            *line == '@' ? hw_arena_string(arena, "%s%s", placed, root) : hw_arena_string(arena, "%s%c", placed, *line);
     char *copy = hw_arena_string(arena, "%s", placed), *place;
     int n = 1;
     for (char *word = strtok_r(copy, " ", &place); word; word = strtok_r(NULL, " ", &place)) words[n++] = word;
@@ -177,8 +177,8 @@ END_TEST
 
 START_TEST(translations_begin_with_their_prefix)
 {
-    static const char *const prefixes[] = {"un gros", "le chat", "", "le", "borati new@@ words", "\t", "voit",
-                                           "bo@@ ra@@"};
+    static const char *const prefixes[] = {"un gros", "le chat", "",         "le", "borati new@@ words",
+                                           "\t",      "voit",    "bo@@ ra@@"};
     static const char *const begun[] = {"un gros", "", "", "", "borati newwords", "", "voit", "bora"};
     const char *text = "";
     for (int i = 0; i < SOME; i++) text = hw_arena_string(arena, "%s%s\n", text, prefixes[i]);
@@ -235,7 +235,8 @@ START_TEST(unknown_words_become_the_most_attended)
     save_model(scratch_path("unknown"), -50, 50);
     const char *line = "the borati sees unseen .";
     ck_assert_str_eq(fed("the cat\n", "translate @/unknown --max-length 3")->out, "<unk> <unk> <unk>\n");
-    const outcome *o = fed(hw_arena_string(arena, "\n%s\n", line), "translate @/unknown --max-length 6 --replace-unknown --json");
+    const outcome *o =
+        fed(hw_arena_string(arena, "\n%s\n", line), "translate @/unknown --max-length 6 --replace-unknown --json");
     json_t *root_json = json_loads(line_of(o->out, 1), 0, NULL);
     const json_t *cross = json_object_get(json_object_get(root_json, "attention"), "decoder.1.cross");
     const char *expected = "";
@@ -295,10 +296,10 @@ END_TEST
 START_TEST(evaluate_takes_the_same_options)
 {
     scratch_text("test.en", "the cat\nunseen dog sat on\n");
-    const char *text = fed("the cat\nunseen dog sat on\n", "translate @/model --beam 3 --min-length 5 --coverage-penalty 1")->out;
+    const char *text =
+        fed("the cat\nunseen dog sat on\n", "translate @/model --beam 3 --min-length 5 --coverage-penalty 1")->out;
     scratch_text("test.fr", text);
-    const outcome *o =
-        fed("", "evaluate @/model --json --beam 3 --min-length 5 --set decoding.coverage_penalty=1");
+    const outcome *o = fed("", "evaluate @/model --json --beam 3 --min-length 5 --set decoding.coverage_penalty=1");
     json_t *figures = json_loads(o->out, 0, NULL);
     ck_assert_double_eq(json_real_value(json_object_get(figures, "exact_match")), 1);
     ck_assert_int_eq(json_integer_value(json_object_get(figures, "source_tokens")), 6);

@@ -109,8 +109,8 @@ enum { HW_MOST_NETWORKS = 64 }; /* of an ensemble */
 
 /* The same with all that can be given. */
 typedef struct hw_search_task {
-    int networks; /* at most HW_MOST_NETWORKS; several make an ensemble: the log-probability of a token is the mean of theirs */
-    hw_runner *const *runners; /* [networks] of one target vocabulary; results live as long as the first one's */
+    int networks; /* several make an ensemble: the log-probability of a token is the mean of theirs */
+    hw_runner *const *runners; /* [networks] all different, of one target vocabulary; results are the first one's */
     int64_t count;
     const hw_ids *sources;  /* [count] */
     const hw_ids *prefixes; /* [count] what translations begin with, at most max_length tokens; NULL: nothing */

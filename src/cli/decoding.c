@@ -12,9 +12,15 @@ static const struct {
     const char *key, *name, *value;
     char letter;
 } spelling[] = {
-    {"beam", NULL, "K", 'b'},         {"n_best", NULL, "N", 'n'},       {"length_penalty", NULL, "ALPHA", 0},
-    {"coverage_penalty", NULL, "BETA", 0}, {"patience", NULL, "P", 0},  {"temperature", NULL, "T", 0},
-    {"top_k", NULL, "K", 0},          {"top_p", NULL, "P", 0},          {"batch_sentences", "batch", "N", 0},
+    {"beam", NULL, "K", 'b'},
+    {"n_best", NULL, "N", 'n'},
+    {"length_penalty", NULL, "ALPHA", 0},
+    {"coverage_penalty", NULL, "BETA", 0},
+    {"patience", NULL, "P", 0},
+    {"temperature", NULL, "T", 0},
+    {"top_k", NULL, "K", 0},
+    {"top_p", NULL, "P", 0},
+    {"batch_sentences", "batch", "N", 0},
 };
 
 static hw_cli_option rows[MOST + 1];

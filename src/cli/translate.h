@@ -13,11 +13,11 @@ typedef struct hw_translate_input {
     const char *prefix_path; /* NULL: there are no prefixes */
     hw_reader *prefix_reader;
     bool prompt;
-    hw_arena *arena;           /* of one window */
+    hw_arena *arena;              /* of one window */
     int64_t window, window_bytes; /* lines and bytes of it at most */
-    hw_text *lines, *prefixes; /* [window]; prefixes NULL where there are none */
-    int64_t count;             /* in this window */
-    bool warned;               /* of bytes that are no text */
+    hw_text *lines, *prefixes;    /* [window]; prefixes NULL where there are none */
+    int64_t count;                /* in this window */
+    bool warned;                  /* of bytes that are no text */
     bool prefixes_ended;
 } hw_translate_input;
 

@@ -15,8 +15,8 @@ static hw_text mend(hw_translate_input *in, const char *path, const hw_reader *r
 {
     if (!in->warned)
         hw_cli_say(
-            "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; it is read as U+FFFD, and so are all like it", path,
-            (long long)hw_reader_number(reader), (long long)bad + 1, (unsigned)(unsigned char)line.text[bad]);
+            "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; it is read as U+FFFD, and so are all like it",
+            path, (long long)hw_reader_number(reader), (long long)bad + 1, (unsigned)(unsigned char)line.text[bad]);
     in->warned = true;
     char *out = hw_arena_alloc(in->arena, 3 * line.bytes + 1), *to = out;
     for (size_t at = 0; at < line.bytes;) {
@@ -36,8 +36,10 @@ static int read_one(hw_translate_input *in, const char *path, hw_reader *reader,
     if (got <= 0) return got;
     line->text = text;
     int64_t bad = hw_utf8_invalid(text, line->bytes);
-    if (bad < 0) line->text = hw_arena_copy(in->arena, text, line->bytes + 1);
-    else *line = mend(in, path, reader, *line, bad);
+    if (bad < 0)
+        line->text = hw_arena_copy(in->arena, text, line->bytes + 1);
+    else
+        *line = mend(in, path, reader, *line, bad);
     return 1;
 }
 
@@ -79,7 +81,8 @@ static int64_t count_lines(const char *path, hw_error *err)
     int got;
     hw_reader *reader = hw_reader_open(path, err);
     if (!reader) return -1;
-    while ((got = hw_reader_line(reader, &line, &bytes, err)) > 0) {}
+    while ((got = hw_reader_line(reader, &line, &bytes, err)) > 0) {
+    }
     int64_t count = hw_reader_number(reader);
     hw_reader_close(reader);
     return got < 0 ? -1 : count;
@@ -122,8 +125,7 @@ static bool uneven(const hw_translate_input *in, int64_t lines, int64_t prefixes
 static bool open_prefixes(hw_translate_input *in, const char *path, hw_translator *translator, int64_t max_length,
                           hw_error *err)
 {
-    if (!is_file(in->prefix_path))
-        return hw_fail(err, "%s: there is no such file of prefixes", in->prefix_path);
+    if (!is_file(in->prefix_path)) return hw_fail(err, "%s: there is no such file of prefixes", in->prefix_path);
     int64_t prefixes = check_prefixes(in->prefix_path, translator, max_length, err), lines = prefixes;
     if (prefixes >= 0 && path && is_file(path)) lines = count_lines(path, err);
     if (prefixes < 0 || lines < 0) return false;
@@ -152,7 +154,8 @@ bool hw_translate_even(hw_translate_input *in, int64_t done, hw_error *err)
     size_t bytes;
     int got = 1;
     if (!in->prefixes) return true;
-    while (!in->prefixes_ended && (got = hw_reader_line(in->prefix_reader, &line, &bytes, err)) > 0) {}
+    while (!in->prefixes_ended && (got = hw_reader_line(in->prefix_reader, &line, &bytes, err)) > 0) {
+    }
     if (got < 0) return false;
     int64_t prefixes = hw_reader_number(in->prefix_reader);
     return prefixes == done || uneven(in, done, prefixes, err);

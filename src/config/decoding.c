@@ -19,8 +19,10 @@ static bool out_of_bounds(const hw_config *c, const hw_option *o, char message[5
     double value = value_of(c, o);
     if (value >= o->low && value <= o->high) return false;
     int used = snprintf(message, 512, "%g is out of range; it goes from %.10g ", value, o->low);
-    if (isfinite(o->high)) snprintf(message + used, 512 - (size_t)used, "to %.10g", o->high);
-    else snprintf(message + used, 512 - (size_t)used, "on");
+    if (isfinite(o->high))
+        snprintf(message + used, 512 - (size_t)used, "to %.10g", o->high);
+    else
+        snprintf(message + used, 512 - (size_t)used, "on");
     return true;
 }
 

@@ -73,8 +73,10 @@ hw_real *hw_ensemble_row(hw_ensemble *e, int64_t r, hw_real *maxima, bool plain,
         const hw_real *logits = e->logits[k] + r * n;
         hw_kernels_get()->maxima(maxima, logits, n);
         double own = plain ? plain_normaliser(logits, n) : hw_row_normaliser(logits, n, maxima);
-        if (k) apart += own - first;
-        else first = own;
+        if (k)
+            apart += own - first;
+        else
+            first = own;
     }
     *normaliser = first + apart / e->count;
     if (e->count == 1) return row;

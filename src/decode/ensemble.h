@@ -5,8 +5,8 @@
 #include "decode/state.h"
 
 typedef struct hw_ensemble {
-    int count;        /* networks */
-    hw_state *states; /* [count] with the same rows */
+    int count;              /* networks */
+    hw_state *states;       /* [count] with the same rows */
     hw_recorder *recorders; /* [count]; NULL: attention is not wanted */
     hw_tensor **decoded;    /* [count] of the last step */
     hw_real **logits;       /* [count] of a block of rows */

@@ -73,8 +73,10 @@ static int32_t draw_from_best(const hw_decoding *o, const hw_real *logits, int64
 {
     hw_top top = likeliest(logits, n, maxima, o->top_k ? o->top_k : FEW, arena);
     double all, sum;
-    if (o->top_k) reach(o, &top, INFINITY, &all);
-    else all = weight_of_all(o, logits, n, best);
+    if (o->top_k)
+        reach(o, &top, INFINITY, &all);
+    else
+        all = weight_of_all(o, logits, n, best);
     double wanted = o->top_p < 1 ? o->top_p * all : INFINITY;
     int64_t count = reach(o, &top, wanted, &sum);
     if (!o->top_k && sum < wanted) {

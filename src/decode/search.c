@@ -63,14 +63,14 @@ typedef struct ended {
 } ended;
 
 typedef struct sentence {
-    int64_t place;     /* in the caller's array */
-    int64_t line;      /* what samples are drawn by */
+    int64_t place; /* in the caller's array */
+    int64_t line;  /* what samples are drawn by */
     hw_ids prefix;
-    int64_t most;      /* tokens */
+    int64_t most; /* tokens */
     bool done;
-    hw_top top;        /* continuations of this step: at most 2 beam, or one a sample */
-    int64_t finished;  /* hypotheses, of which */
-    ended *ended;      /* the [min(finished, n_best)] best are kept, best first */
+    hw_top top;       /* continuations of this step: at most 2 beam, or one a sample */
+    int64_t finished; /* hypotheses, of which */
+    ended *ended;     /* the [min(finished, n_best)] best are kept, best first */
 } sentence;
 
 /* A batch being decoded. */
@@ -162,7 +162,8 @@ static void constrain(search *s, int64_t row, hw_real *logits, int64_t n)
 /* Each draw has a number of its own: by seed, line, sample and length. */
 static double uniform(const search *s, int64_t row)
 {
-    hw_random random = hw_random_new((uint64_t)s->options->seed, (uint64_t)s->sentences[s->state->rows[row].sentence].line);
+    hw_random random =
+        hw_random_new((uint64_t)s->options->seed, (uint64_t)s->sentences[s->state->rows[row].sentence].line);
     random.position = ((uint64_t)s->living[row].sample << 32 | (uint64_t)s->length) * 2;
     return hw_random_uniform(&random);
 }
@@ -178,10 +179,7 @@ static void draw(search *s, int64_t row, const hw_real *logits, int64_t n, const
 }
 
 /* With one hypothesis the largest logit is the best token, and nobody asks for its probability. */
-static bool plain(const hw_search_options *o)
-{
-    return o->ids_only && o->beam == 1 && o->n_best == 1 && !o->sampling;
-}
+static bool plain(const hw_search_options *o) { return o->ids_only && o->beam == 1 && o->n_best == 1 && !o->sampling; }
 
 /* Is only the likeliest token wanted of every row, and is nothing but the begin and the end ever out of question? */
 static bool wants_likeliest(search *s)
@@ -207,8 +205,7 @@ static bool offer_likeliest(search *s)
         return false;
     for (int64_t r = 0; r < state->count; r++) {
         hw_top *top = &sentence_of(s, r)->top;
-        top->items[top->count++] =
-            (hw_candidate){s->living[r].log_prob + (double)logits[r], logits[r], ids[r], r};
+        top->items[top->count++] = (hw_candidate){s->living[r].log_prob + (double)logits[r], logits[r], ids[r], r};
     }
     return true;
 }
@@ -220,8 +217,7 @@ static void rank_continuations(search *s)
     const hw_state *state = s->state;
     int64_t n = state->network->options.target_vocabulary;
     hw_arena_mark marks[HW_MOST_NETWORKS];
-    hw_real *maxima =
-        hw_arena_alloc(hw_tape_arena(state->worker->tape), (size_t)hw_stretches(n) * sizeof *maxima);
+    hw_real *maxima = hw_arena_alloc(hw_tape_arena(state->worker->tape), (size_t)hw_stretches(n) * sizeof *maxima);
     int64_t block = LOGITS_AT_ONCE / n / s->ensemble.count / 12 * 12;
     if (block < 12) block = 12;
     for (int64_t first = 0; first < state->count; first += block) {
@@ -231,8 +227,10 @@ static void rank_continuations(search *s)
             double normaliser;
             hw_real *logits = hw_ensemble_row(&s->ensemble, r - first, maxima, plain(s->options), &normaliser);
             constrain(s, r, logits, n);
-            if (s->options->sampling) draw(s, r, logits, n, maxima, normaliser);
-            else hw_top_offer(&sentence_of(s, r)->top, logits, n, maxima, s->living[r].log_prob, normaliser, r);
+            if (s->options->sampling)
+                draw(s, r, logits, n, maxima, normaliser);
+            else
+                hw_top_offer(&sentence_of(s, r)->top, logits, n, maxima, s->living[r].log_prob, normaliser, r);
         }
         hw_ensemble_end_logits(&s->ensemble, marks);
     }

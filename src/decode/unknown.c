@@ -28,8 +28,7 @@ const int64_t *const *hw_most_attended(int networks, hw_runner *const *runners, 
                                        const hw_ids *hypotheses, hw_arena *arena)
 {
     int64_t **out = hw_arena_alloc(arena, (size_t)count * sizeof *out);
-    for (int64_t p = 0; p < count; p++)
-        out[p] = hw_arena_alloc(arena, (size_t)hypotheses[p].count * sizeof **out);
+    for (int64_t p = 0; p < count; p++) out[p] = hw_arena_alloc(arena, (size_t)hypotheses[p].count * sizeof **out);
     for (int64_t first = 0; first < count; first += AT_ONCE) {
         int64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
         hw_arena_mark mark = hw_arena_begin(arena);
