@@ -526,6 +526,50 @@ hw_importance *hw_importance_study(const hw_bundle *bundle, const hw_study_set *
                                    hw_progress_function progress, void *context, hw_arena *arena);
 json_t *hw_importance_json(const hw_importance *x); /* "heads", a list of flat objects; "correlations", likewise */
 
+/* ---- pruning ----------------------------------------------------------------------------------------------------- */
+
+/* How heads are chosen to go. */
+typedef struct hw_prune_options {
+    hw_importance_reading reading;
+    bool normalised;
+    int trials; /* of the bootstrap */
+    uint64_t seed;
+} hw_prune_options;
+
+/* A network with some heads' gates at 0. */
+typedef struct hw_prune_step {
+    const hw_head *head;           /* the one that went last; NULL: none */
+    double importance;             /* it had, among those that were left */
+    double loss, match, bleu;      /* on the test set */
+    hw_difference loss_change, match_change, bleu_change; /* against the whole network */
+} hw_prune_step;
+
+typedef struct hw_pruning {
+    int64_t sentences;
+    int heads, count; /* of the network; of steps, the first without any head gone */
+    hw_prune_options options;
+    hw_prune_step *steps;
+    int spare; /* how many heads go before exact match falls by more than a point */
+} hw_pruning;
+
+/* Takes the least important head away, again and again, until every attention has one; importance is computed anew on
+ * the selection set each time. The meter measures the test set. In the arena. */
+hw_pruning *hw_pruning_study(const hw_bundle *bundle, const hw_study_set *selection, hw_meter *meter,
+                             const hw_study_set *test, const hw_prune_options *options, hw_progress_function progress,
+                             void *context, hw_arena *arena);
+json_t *hw_pruning_json(const hw_pruning *p); /* "heads", a list of flat objects, a step each */
+
+/* What it is worth to take heads out of a network and not only turn them down. */
+typedef struct hw_removal {
+    double difference;      /* the largest, of any token's -log p, between gates at 0 and heads that are gone */
+    int64_t parameters[2];  /* gated, removed */
+    double work;            /* the share of floating-point operations of the multiplications that is saved */
+    double scored[2], translated[2]; /* target tokens a second with the target fed; and when translating */
+} hw_removal;
+/* part: bundle without these heads, which are places in the list of hw_heads_of. */
+hw_removal hw_removal_measure(const hw_bundle *bundle, const hw_bundle *part, const int *heads, int count,
+                              const hw_study_set *set, const hw_search_options *search);
+
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 
 /* Results stand in heads/ in the model directory, as NAME.json and NAME.tsv, with a fingerprint of everything that they
