@@ -328,6 +328,7 @@ bool hw_alignments_fit(const hw_alignments *a, const hw_lines *source, const hw_
  * this one (brackets, quotes), mutually. */
 typedef struct hw_conllu_word {
     const char *form, *upos, *relation; /* FORM, UPOS, DEPREL */
+    const char *features;               /* FEATS, "Gender=Fem|Number=Sing", or "_" */
     int32_t head;                       /* the head's place in the sentence from 0, or -1 for a root */
     int32_t match;                      /* the matching mark's place, or -1 */
     int64_t line;                       /* in the file, for messages */

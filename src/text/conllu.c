@@ -1,8 +1,8 @@
 /* Dependencies and parts of speech in the CoNLL-U format, the gold of the head study.
  *
  * https://universaldependencies.org/format.html: a word a line in ten columns separated by tabs, sentences ended by an
- * empty line, # before comments. What the study needs is kept: FORM, UPOS, HEAD, DEPREL, and Match=ID of MISC, by which
- * our grammars name the other bracket or quotation mark of a pair. */
+ * empty line, # before comments. What the study needs is kept: FORM, UPOS, FEATS, HEAD, DEPREL, and Match=ID of MISC,
+ * by which our grammars name the other bracket or quotation mark of a pair. */
 #include <headwise/text.h>
 
 #include <inttypes.h>
@@ -93,6 +93,7 @@ static bool read_word(reading *r, char *line)
     r->words[r->count++] = (hw_conllu_word){.form = keep(r, column[FORM]),
                                             .upos = keep(r, column[UPOS]),
                                             .relation = keep(r, column[DEPREL]),
+                                            .features = keep(r, column[FEATS]),
                                             .head = head - 1,
                                             .match = match - 1,
                                             .line = r->line};
