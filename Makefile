@@ -118,6 +118,8 @@ toy: all
 	bin/train configs/toy_translate.yaml
 	bin/evaluate models/toy_translate
 	bin/inspect models/toy_translate --source "the cat sat on the mat"
+	bin/heads report models/toy_translate -o models/toy_translate/heads.html
+	@echo "What every head does: open models/toy_translate/heads.html in a browser"
 
 .PHONY: check check-one kill-test sanitize valgrind coverage
 check: all
