@@ -1,0 +1,107 @@
+#include "support_report.h"
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "support_files.h"
+
+enum { TRAIN = 60, VALID = 30, TEST = 20 };
+
+/* The first lines of a file of the toy, or of its sentences where an empty line ends each. */
+static void copy_lines(const char *prefix, const char *suffix, int count, bool sentences)
+{
+    char from[256], to[256], line[4096];
+    snprintf(from, sizeof from, "data/toy/%s.%s", prefix, suffix);
+    snprintf(to, sizeof to, "%s.%s", prefix, suffix);
+    FILE *in = fopen(from, "r"), *out = fopen(scratch_path(to), "w");
+    ck_assert(in && out);
+    while (count && fgets(line, sizeof line, in)) {
+        fputs(line, out);
+        if (!sentences || *line == '\n') count--;
+    }
+    fclose(in);
+    fclose(out);
+}
+
+static void copy_set(const char *prefix, int count, bool gold)
+{
+    copy_lines(prefix, "en", count, false);
+    copy_lines(prefix, "fr", count, false);
+    if (!gold) return;
+    copy_lines(prefix, "align", count, false);
+    copy_lines(prefix, "en.conllu", count, true);
+    copy_lines(prefix, "fr.conllu", count, true);
+}
+
+static void copy_model(const char *name)
+{
+    char from[256], to[256];
+    snprintf(from, sizeof from, "models/toy/%s", name);
+    snprintf(to, sizeof to, "model/%s", name);
+    size_t size;
+    char *bytes = scratch_read(from, &size);
+    ck_assert_msg(bytes != NULL, "%s is not there", from);
+    scratch_write(to, bytes, size);
+    free(bytes);
+}
+
+/* The configuration with another data.dir. */
+static void copy_config(void)
+{
+    static const char key[] = "dir: \"data/toy\"";
+    char *config = scratch_read("models/toy/config.yaml", NULL), *at = config ? strstr(config, key) : NULL;
+    ck_assert_msg(at != NULL, "models/toy/config.yaml has no %s", key);
+    FILE *out = fopen(scratch_path("model/config.yaml"), "w");
+    ck_assert_ptr_nonnull(out);
+    fprintf(out, "%.*sdir: \"%s\"%s", (int)(at - config), config, scratch_path("."), at + strlen(key));
+    fclose(out);
+    free(config);
+}
+
+void report_begin(void)
+{
+    scratch_begin();
+    copy_set("train", TRAIN, false);
+    copy_set("valid", VALID, true);
+    copy_set("test", TEST, true);
+    ck_assert_int_eq(mkdir(scratch_path("model"), 0777), 0);
+    copy_model("model.safetensors");
+    copy_model("shared.vocab");
+    copy_config();
+}
+
+void report_end(void) { scratch_end(); }
+
+void report_set(const char *prefix, const char *source, const char *target)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s.en", prefix);
+    scratch_text(name, source);
+    snprintf(name, sizeof name, "%s.fr", prefix);
+    scratch_text(name, target);
+}
+
+char *report_page(const char *data)
+{
+    const outcome *o = RUN("heads", "report", scratch_path("model"), "-o", scratch_path("page.html"), "--quiet", "--pairs",
+                           "4", "--threads", "1", "--data", data ? data : "test");
+    ck_assert_msg(o->status == 0, "%s", o->err);
+    char *page = scratch_read(scratch_path("page.html"), NULL);
+    ck_assert_ptr_nonnull(page);
+    return page;
+}
+
+json_t *report_data(const char *page)
+{
+    static const char begin[] = "id=\"data\">", end[] = "</script>";
+    const char *from = strstr(page, begin), *to = from ? strstr(from, end) : NULL;
+    ck_assert_ptr_nonnull(to);
+    from += sizeof begin - 1;
+    json_error_t why;
+    json_t *json = json_loadb(from, (size_t)(to - from), 0, &why);
+    ck_assert_msg(json != NULL, "the data of the page: %s", why.text);
+    return json;
+}
