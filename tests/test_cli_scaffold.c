@@ -434,7 +434,7 @@ START_TEST(numbers_for_people)
     } counts[] = {{0, "0"},       {999, "999"},      {1000, "1,000"},        {-1, "-1"},
                   {-999, "-999"}, {-1000, "-1,000"}, {1234567, "1,234,567"}, {INT64_MIN, "-9,223,372,036,854,775,808"}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        ck_assert_str_eq(hw_cli_count(counts[i].number, text), counts[i].text);
+        ck_assert_str_eq(hw_thousands(counts[i].number, text), counts[i].text);
     static const struct {
         double seconds;
         const char *text;

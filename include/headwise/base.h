@@ -144,7 +144,12 @@ void hw_map_forget(const hw_map *map, const void *data, size_t bytes); /* this p
 void hw_map_close(hw_map *map);
 
 bool hw_directory_make(const char *path, hw_error *err); /* with its parents; an existing one is fine */
+/* Whether that would go well, and whether files could be written into it; makes nothing. */
+bool hw_directory_can_be_made(const char *path, hw_error *err);
 bool hw_file_exists(const char *path);
+
+/* Bytes of memory that this process may have yet: the machine's, or less where a control group or `ulimit -v` says so. */
+double hw_memory_most(void);
 
 /* Seconds from an arbitrary start, never running backwards. */
 double hw_seconds(void);
@@ -157,6 +162,9 @@ int32_t hw_utf8_decode(const char *text, size_t size, int *bytes);
 int hw_utf8_encode(int32_t codepoint, char *out);
 /* The offset of the first byte that is not well-formed UTF-8 (no surrogates, no overlong forms), or -1. */
 int64_t hw_utf8_invalid(const char *text, size_t size);
+
+/* "61,200": a number for people to read, into text, which is returned. */
+const char *hw_thousands(int64_t number, char text[32]);
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 

@@ -87,3 +87,16 @@ const char *hw_nearest(const char *word, int count, const char *(*candidate)(int
     }
     return nearest;
 }
+
+const char *hw_thousands(int64_t number, char text[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)number), sign = number < 0;
+    char *to = text;
+    for (int i = 0; i < length; i++) {
+        if (i > sign && (length - i) % 3 == 0) *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = 0;
+    return text;
+}

@@ -151,6 +151,26 @@ bool hw_directory_make(const char *path, hw_error *err)
     return true;
 }
 
+bool hw_directory_can_be_made(const char *path, hw_error *err)
+{
+    char part[4096];
+    struct stat status;
+    size_t length = strlen(path);
+    if (!length || length >= sizeof part)
+        return hw_fail(err, "%s: the directory cannot be made: %s", path, strerror(length ? ENAMETOOLONG : ENOENT));
+    strcpy(part, path);
+    while (stat(part, &status) && errno == ENOENT) { /* up to what is there */
+        char *slash = strrchr(part, '/');
+        if (!slash) strcpy(part, ".");
+        else slash[slash == part] = 0;
+    }
+    if (access(part, W_OK | X_OK) == 0 && S_ISDIR(status.st_mode)) return true;
+    if (!strcmp(part, path) && S_ISDIR(status.st_mode))
+        return hw_fail(err, "%s: nothing can be written into this directory: %s", path, strerror(errno));
+    return hw_fail(err, "%s: the directory cannot be made: %s: %s", path, part,
+                   S_ISDIR(status.st_mode) ? strerror(errno) : "a file of that name is in the way");
+}
+
 bool hw_file_exists(const char *path)
 {
     struct stat status;

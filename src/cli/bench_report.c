@@ -16,16 +16,16 @@ hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double r
     hw_bench_machine_rows(table, roof);
     hw_cli_cell(table, "work");
     hw_cli_cell(table, "%s %s: %s parameters, vocabulary %s; %.0f target tokens a batch, %lld batches in %.2f s",
-                r->mode, r->size, hw_cli_count(r->parameters, parameters), hw_cli_count(r->vocabulary, vocabulary),
+                r->mode, r->size, hw_thousands(r->parameters, parameters), hw_thousands(r->vocabulary, vocabulary),
                 (double)r->target_tokens / (double)r->batches, (long long)r->batches, r->seconds);
     hw_cli_cell(table, "speed");
     hw_cli_cell(table, "%s target tokens/s, %s source tokens/s on %d thread%s",
-                hw_cli_count((int64_t)((double)r->target_tokens / r->seconds + 0.5), speed),
-                hw_cli_count((int64_t)((double)r->source_tokens / r->seconds + 0.5), sources), r->threads,
+                hw_thousands((int64_t)((double)r->target_tokens / r->seconds + 0.5), speed),
+                hw_thousands((int64_t)((double)r->source_tokens / r->seconds + 0.5), sources), r->threads,
                 r->threads == 1 ? "" : "s");
     hw_cli_cell(table, "busy");
     hw_cli_cell(table, "%.0f %% of the time the threads had the processor; %s target tokens a second of it", 100 * busy,
-                hw_cli_count((int64_t)((double)r->target_tokens / r->cpu_seconds + 0.5), speed));
+                hw_thousands((int64_t)((double)r->target_tokens / r->cpu_seconds + 0.5), speed));
     hw_cli_cell(table, "useful");
     hw_cli_cell(table, "%.4g MFLOP a target token, %.1f GFLOP/s, %.1f %% of the roof",
                 r->flops / 1e6 / (double)r->target_tokens, r->flops / r->seconds / 1e9, 100 * roof_share(r, roof));

@@ -132,6 +132,9 @@ int hw_cli_main(int argc, char **argv);
 /* The table of commands, ended by a NULL name. */
 const hw_cli_entry *hw_cli_commands(void);
 
+#define HW_CLI_PROGRAM                                                                                                 \
+    "Trains small Transformers on one machine, translates with them, and shows what each attention head does."
+
 /* --help of a command, and of the program (command NULL). */
 void hw_cli_help(FILE *out, const char *name, const hw_cli_command *command);
 
@@ -166,8 +169,8 @@ void hw_cli_progress_clear(void); /* takes the line off the terminal, before som
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* "61,200" and "1:02:03" into text, which is returned. */
-const char *hw_cli_count(int64_t number, char text[32]);
+#define hw_cli_count hw_thousands
+/* "1:02:03" into text, which is returned. */
 const char *hw_cli_duration(double seconds, char text[32]);
 
 /* Prints text wrapped to `width` columns, continued lines indented; the first line begins at column `at`. */

@@ -1,6 +1,8 @@
 /* headwise evaluate: translates a test set and says how good that is. */
 #include "cli/evaluate.h"
 
+#include <math.h>
+
 #include "cli/model_json.h"
 
 typedef struct options {
@@ -23,20 +25,20 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
     char count[32];
     bool sampling = config->decoding.sampling;
     printf("%s on %s/%s, %s sentences, %s %lld\n", model, set->directory, set->prefix,
-           hw_cli_count(e->sentences, count), sampling ? "sampled with seed" : "beam",
+           hw_thousands(e->sentences, count), sampling ? "sampled with seed" : "beam",
            (long long)(sampling ? config->decoding.seed : config->decoding.beam));
-    hw_cli_cell(t, "exact match"), hw_cli_cell(t, "%.2f %%", 100 * e->exact_match), hw_cli_cell(t, " ");
+    hw_cli_cell(t, "exact match"), hw_cli_cell(t, "%.2f %%", 100 * e->exact_match), hw_cli_cell(t, "%s", "");
     for (int g = 0; g < e->groups; g++) {
         const hw_evaluated_group *x = &e->group[g];
         hw_cli_cell(t, "  %s", x->name);
         hw_cli_cell(t, "%.2f %%", x->sentences ? 100 * (double)x->matches / (double)x->sentences : 0);
-        hw_cli_cell(t, "of %s sentences", hw_cli_count(x->sentences, count));
+        hw_cli_cell(t, "of %s sentences", hw_thousands(x->sentences, count));
     }
     hw_cli_cell(t, "%s", e->bleu_name), hw_cli_cell(t, "%.2f", e->bleu), hw_cli_cell(t, "%s", e->signature);
     hw_cli_cell(t, "%s", e->chrf_name), hw_cli_cell(t, "%.2f", e->chrf), hw_cli_cell(t, "%s", e->chrf_signature);
     hw_cli_cell(t, "token accuracy"), hw_cli_cell(t, "%.2f %%", 100 * e->token_accuracy),
         hw_cli_cell(t, "reference fed");
-    hw_cli_cell(t, "perplexity"), hw_cli_cell(t, "%.4f", e->perplexity),
+    hw_cli_cell(t, "perplexity"), hw_cli_cell(t, "%.4f", isnan(e->perplexity) ? NAN : e->perplexity),
         hw_cli_cell(t, "a target token, </s> included");
     if (e->alignment.is_there) {
         hw_cli_cell(t, "AER"), hw_cli_cell(t, "%.4f", e->alignment.aer);
@@ -44,7 +46,7 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
     }
     if (e->unknown) {
         hw_cli_cell(t, "unknown"), hw_cli_cell(t, "%.2f %%", 100 * (double)e->unknown / (double)e->source_tokens);
-        hw_cli_cell(t, "of %s source tokens", hw_cli_count(e->source_tokens, count));
+        hw_cli_cell(t, "of %s source tokens", hw_thousands(e->source_tokens, count));
     }
     hw_cli_table_print(t, stdout);
 }

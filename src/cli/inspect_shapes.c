@@ -113,12 +113,12 @@ static void print_parameters(hw_cli *cli, const hw_transformer *m)
     for (int i = 0; i < count; i++) {
         hw_cli_cell(t, "  %s", parts[i].name);
         for (int k = 0; k < KINDS; k++)
-            hw_cli_cell(t, "%s", parts[i].kind[k] ? hw_cli_count(parts[i].kind[k], number) : "");
-        hw_cli_cell(t, "%s", hw_cli_count(parts[i].total, number));
+            hw_cli_cell(t, "%s", parts[i].kind[k] ? hw_thousands(parts[i].kind[k], number) : "");
+        hw_cli_cell(t, "%s", hw_thousands(parts[i].total, number));
     }
     hw_cli_cell(t, "  all");
     for (int k = 0; k < KINDS; k++) hw_cli_cell(t, "%s", "");
-    hw_cli_cell(t, "%s", hw_cli_count(hw_parameters_total(m->parameters), number));
+    hw_cli_cell(t, "%s", hw_thousands(hw_parameters_total(m->parameters), number));
     hw_cli_table_print(t, stdout);
 }
 

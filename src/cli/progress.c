@@ -41,8 +41,8 @@ static void append(char *line, size_t size, const char *format, ...)
 static void compose(char *line, size_t size, const hw_progress *p, const hw_cli_progress *shown)
 {
     char done[32], total[32], left[32];
-    snprintf(line, size, "%s %s", p->what, hw_cli_count(p->done, done));
-    if (p->total > 0) append(line, size, "/%s, %d %%", hw_cli_count(p->total, total), (int)(100 * p->done / p->total));
+    snprintf(line, size, "%s %s", p->what, hw_thousands(p->done, done));
+    if (p->total > 0) append(line, size, "/%s, %d %%", hw_thousands(p->total, total), (int)(100 * p->done / p->total));
     if (p->detail && *p->detail) append(line, size, ", %s", p->detail);
     int64_t progressed = p->done - shown->first_done;
     double seconds = p->seconds - shown->first_seconds;

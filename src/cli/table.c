@@ -5,19 +5,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-const char *hw_cli_count(int64_t number, char text[32])
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%lld", (long long)number), sign = number < 0;
-    char *to = text;
-    for (int i = 0; i < length; i++) {
-        if (i > sign && (length - i) % 3 == 0) *to++ = ',';
-        *to++ = digits[i];
-    }
-    *to = 0;
-    return text;
-}
-
 const char *hw_cli_duration(double seconds, char text[32])
 {
     int64_t whole = seconds > 0 && seconds < 1e15 ? (int64_t)(seconds + 0.5) : 0;
@@ -89,6 +76,13 @@ void hw_cli_cell(hw_cli_table *table, const char *format, ...)
     table->cell[table->cells++] = hw_arena_copy(table->arena, text, strlen(text) + 1);
 }
 
+/* Are this cell and all behind it in its row empty? So is what stands behind the end of a row or of the table. */
+static bool nothing_follows(const hw_cli_table *table, int cell)
+{
+    while (cell < table->cells && cell % table->columns && !*table->cell[cell]) cell++;
+    return cell >= table->cells || cell % table->columns == 0;
+}
+
 void hw_cli_table_print(const hw_cli_table *table, FILE *out)
 {
     int columns = table->columns;
@@ -98,8 +92,9 @@ void hw_cli_table_print(const hw_cli_table *table, FILE *out)
         if (width > widths[i % columns]) widths[i % columns] = width;
     }
     for (int i = 0; i < table->cells; i++) {
+        if (i % columns && nothing_follows(table, i)) continue;
         int column = i % columns, pad = widths[column] - hw_cli_width(table->cell[i]);
-        bool right = table->align[column] == 'r', last = column == columns - 1 || i == table->cells - 1;
+        bool right = table->align[column] == 'r', last = nothing_follows(table, i + 1);
         fprintf(out, "%*s%s", right ? pad : 0, "", table->cell[i]);
         if (last) fputc('\n', out);
         else fprintf(out, "%*s", (right ? 0 : pad) + 2, "");

@@ -67,12 +67,12 @@ static void tell_end(hw_cli *cli, const hw_config *config, const hw_train_result
 
 static void tell(hw_cli *cli, const hw_config *config, const hw_train_result *result, bool overwrite)
 {
-    char time[32];
+    char time[32], rate[32];
     double seconds = result->seconds > 0 ? result->seconds : 1;
     if (!result->finished_before)
-        hw_cli_note(cli, "%s at step %lld after %s, %.0f target tokens/s", result->stopped ? "stopped" : "finished",
+        hw_cli_note(cli, "%s at step %lld after %s, %s target tokens/s", result->stopped ? "stopped" : "finished",
                     (long long)result->step, hw_cli_duration(result->seconds, time),
-                    (double)result->target_tokens / seconds);
+                    hw_thousands((int64_t)((double)result->target_tokens / seconds), rate));
     if (result->skipped)
         hw_cli_note(cli, "%lld steps were skipped, because their loss or gradient was not finite",
                     (long long)result->skipped);

@@ -43,7 +43,7 @@ int hw_vocab_train(hw_cli *cli, const hw_vocab_options *o)
     hw_tokenizer_free(t);
     if (!good) return hw_cli_fail(&err);
     char size[32];
-    hw_cli_note(cli, "%s and %s: %s tokens", o->train, path, hw_cli_count(hw_vocabulary_size(v), size));
+    hw_cli_note(cli, "%s and %s: %s tokens", o->train, path, hw_thousands(hw_vocabulary_size(v), size));
     if (cli->json) printf("{\"size\": %d}\n", hw_vocabulary_size(v));
     return HW_CLI_DONE;
 }

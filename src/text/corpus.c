@@ -255,16 +255,17 @@ static void say(char text[512], const char *format, ...)
 const char *hw_corpus_describe(const hw_corpus *corpus, char text[512])
 {
     const hw_corpus_counts *n = &corpus->counts;
+    char a[32], b[32], c[32], d[32];
     *text = 0;
-    say(text, "%" PRId64 " of %" PRId64 " pairs", n->pairs, n->lines);
+    say(text, "%s of %s pairs", hw_thousands(n->pairs, a), hw_thousands(n->lines, b));
     const char *before = " (dropped: ";
     for (int i = 0; i < HW_DROPS; i++) {
         if (!n->dropped[i]) continue;
-        say(text, "%s%" PRId64 " %s", before, n->dropped[i], drop_names[i]);
+        say(text, "%s%s %s", before, hw_thousands(n->dropped[i], a), drop_names[i]);
         before = ", ";
     }
     if (n->pairs < n->lines) say(text, ")");
-    say(text, ", %" PRId64 " source tokens (%" PRId64 " unknown), %" PRId64 " target tokens (%" PRId64 " unknown)",
-        n->source_tokens, n->source_unknown, n->target_tokens, n->target_unknown);
+    say(text, ", %s source tokens (%s unknown), %s target tokens (%s unknown)", hw_thousands(n->source_tokens, a),
+        hw_thousands(n->source_unknown, b), hw_thousands(n->target_tokens, c), hw_thousands(n->target_unknown, d));
     return text;
 }

@@ -5,7 +5,7 @@
 enum { TRIAL_STEPS = 3 };
 static const double TRIAL_FLOPS = 1.5e10; /* of a trial step: a fraction of a second on any machine */
 
-static double mebibytes(double bytes) { return bytes / (1 << 20); }
+static int64_t mebibytes(double bytes) { return (int64_t)(bytes / (1 << 20) + 0.5); }
 
 /* Seconds a step of at most so many target tokens, from a few that are made and thrown away; *tokens gets how many they
  * had, *bytes what a shard's tape needed. */
@@ -56,30 +56,25 @@ static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, hw
 {
     const hw_config *c = bundle->config;
     const hw_corpus_counts *n = hw_corpus_count(corpus);
-    char text[512];
-    double numbers = (double)hw_parameters_numbers(bundle->network->parameters) * (double)sizeof(hw_real);
-    double averages = (double)c->training.average + (c->training.average || c->training.ema > 0 ? 2 : 0);
-    double values =
-        numbers * (4 + (double)c->training.shards + averages); /* values, packed, two moments, a gradient a shard */
-    double tokens = c->training.batch_tokens > 0
-                        ? (double)c->training.batch_tokens
-                        : (double)c->training.batch_sentences * (double)n->target_tokens / (double)n->pairs;
-    double epoch = (double)(n->target_tokens + n->pairs);
-    if (tokens > epoch) tokens = epoch; /* a batch ends with the epoch */
+    double values = hw_train_values_bytes(c, (double)hw_parameters_numbers(bundle->network->parameters));
+    double tokens = hw_train_batch_tokens(c, n), epoch = (double)(n->target_tokens + n->pairs);
     double tapes, step = step_seconds((hw_bundle *)bundle, corpus, tokens, &tapes);
     double total = step * (double)c->training.max_steps;
+    char counts[512], t[8][32];
     return hw_arena_string(
         arena,
         "data         %s\n"
-        "vocabulary   %d source, %d target tokens\n"
-        "parameters   %lld\n"
-        "memory       %.0f MiB: %.0f for parameters, gradients and moments, %.0f for a step\n"
-        "steps        %lld of about %.0f target tokens, %.1f epochs\n"
-        "time         about %.0f s for the steps (%.1f ms each on %d threads), validation not counted\n",
-        hw_corpus_describe(corpus, text), hw_vocabulary_size(bundle->source_vocabulary),
-        hw_vocabulary_size(bundle->target_vocabulary), (long long)hw_parameters_total(bundle->network->parameters),
-        mebibytes(values + tapes), mebibytes(values), mebibytes(tapes), (long long)c->training.max_steps, tokens,
-        tokens * (double)c->training.max_steps / epoch, total, 1000 * step, hw_threads());
+        "vocabulary   %s source, %s target tokens\n"
+        "parameters   %s\n"
+        "memory       %s MiB: %s for parameters, gradients and moments, %s for a step\n"
+        "steps        %s of about %.0f target tokens, %.1f epochs\n"
+        "time         about %s s for the steps (%.1f ms each; threads: %d), validation not counted\n",
+        hw_corpus_describe(corpus, counts), hw_thousands(hw_vocabulary_size(bundle->source_vocabulary), t[0]),
+        hw_thousands(hw_vocabulary_size(bundle->target_vocabulary), t[1]),
+        hw_thousands(hw_parameters_total(bundle->network->parameters), t[2]), hw_thousands(mebibytes(values + tapes), t[3]),
+        hw_thousands(mebibytes(values), t[4]), hw_thousands(mebibytes(tapes), t[5]),
+        hw_thousands(c->training.max_steps, t[6]), tokens, tokens * (double)c->training.max_steps / epoch,
+        hw_thousands((int64_t)(total + 0.5), t[7]), 1000 * step, hw_threads());
 }
 
 const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error *err)
@@ -87,7 +82,13 @@ const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error 
     static const char *const required[] = {"training.model_dir", "data.dir", NULL};
     if (!hw_config_require(config, required, err)) return NULL;
     hw_texts texts;
-    if (!hw_start_texts(config, arena, &texts, err)) return NULL;
+    if (!hw_directory_can_be_made(config->training.model_dir, err) || !hw_start_data(config, err) ||
+        !hw_start_texts(config, arena, &texts, err))
+        return NULL;
+    if (!hw_train_fits(config, &texts, NULL, err)) {
+        hw_texts_free(&texts);
+        return NULL;
+    }
     hw_bundle *bundle = hw_bundle_new(config, &texts, false, err);
     if (!bundle || !hw_start_values(config, bundle->network, err)) {
         hw_bundle_free(bundle);
@@ -101,7 +102,8 @@ const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error 
     hw_corpus *valid = corpus && config->training.validate_every > 0
                            ? hw_corpus_load(config->data.dir, config->data.valid, &from, &to, NULL, err)
                            : NULL;
-    if (corpus && (valid || config->training.validate_every <= 0)) text = describe(bundle, corpus, arena);
+    if (corpus && (valid || config->training.validate_every <= 0) && hw_train_fits(config, &texts, corpus, err))
+        text = describe(bundle, corpus, arena);
     hw_corpus_free(valid);
     hw_corpus_free(corpus);
     hw_bundle_free(bundle);

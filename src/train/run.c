@@ -76,10 +76,10 @@ static double speed(const hw_run *r)
 static void progress(const hw_run *r)
 {
     if (!r->options->progress) return;
-    char detail[160];
+    char detail[160], rate[32];
     double tokens = r->last.count.tokens > 0 ? (double)r->last.count.tokens : 1;
-    snprintf(detail, sizeof detail, "loss %.3f, learning rate %.3g, %.0f tokens/s", r->last.count.loss / tokens,
-             r->last.rate, speed(r));
+    snprintf(detail, sizeof detail, "loss %.3f, learning rate %.3g, %s tokens/s", r->last.count.loss / tokens,
+             r->last.rate, hw_thousands((int64_t)speed(r), rate));
     r->options->progress(&(hw_progress){.what = "train", .done = r->state.step, .total = r->config->training.max_steps,
                                         .seconds = hw_seconds() - r->began, .detail = detail,
                                         .last = hw_run_over(r->config, &r->state)},

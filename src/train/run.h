@@ -50,7 +50,19 @@ bool hw_run_keep(const hw_run *r, hw_error *err);
 /* Takes back kept weights of steps beyond the state's, and what is more than training.keep_checkpoints. */
 void hw_run_prune(const hw_run *r);
 
+/* ---- memory.c ---- */
+
+/* Bytes of a network of so many numbers in training: values, moments, gradients, averages. */
+double hw_train_values_bytes(const hw_config *config, double numbers);
+/* About how many target tokens, </s> included, a batch has. */
+double hw_train_batch_tokens(const hw_config *config, const hw_corpus_counts *counts);
+/* Fails where memory cannot hold a training of this network; corpus NULL: a step's activations not counted. */
+bool hw_train_fits(const hw_config *config, const hw_texts *texts, const hw_corpus *corpus, hw_error *err);
+
 /* ---- start.c ---- */
+
+/* Fails where a training or validation set is missing, before any of it is read. */
+bool hw_start_data(const hw_config *config, hw_error *err);
 
 /* The texts of a new run: those of training.init_from, or new ones from the training set; see hw_texts_new. */
 bool hw_start_texts(const hw_config *config, hw_arena *arena, hw_texts *texts, hw_error *err);

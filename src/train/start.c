@@ -101,6 +101,20 @@ bool hw_start_values(const hw_config *c, hw_transformer *network, hw_error *err)
 
 /* ---- data and network -------------------------------------------------------------------------------------------- */
 
+bool hw_start_data(const hw_config *c, hw_error *err)
+{
+    const struct {
+        const char *prefix;
+        bool needed;
+    } sets[] = {{c->data.train, true}, {c->data.valid, c->training.validate_every > 0}};
+    char path[HW_PATH];
+    for (int i = 0; i < 2; i++)
+        if (sets[i].needed && (!hw_corpus_path(path, c->data.dir, sets[i].prefix, c->data.source, err) ||
+                               !hw_corpus_path(path, c->data.dir, sets[i].prefix, c->data.target, err)))
+            return false;
+    return true;
+}
+
 static bool make_samplers(hw_run *r, hw_error *err)
 {
     const hw_bundle *b = r->bundle;
@@ -129,19 +143,25 @@ static bool load_data(hw_run *r, hw_error *err)
     return true;
 }
 
-static bool make_network(hw_run *r, const hw_texts *texts, hw_error *err)
+static bool make_network(hw_run *r, hw_texts *texts, hw_error *err)
 {
     const hw_config *c = r->config;
     const hw_vocabulary *source = texts->source_vocabulary, *target = texts->target_vocabulary;
+    if (!hw_train_fits(c, texts, NULL, err)) {
+        hw_texts_free(texts);
+        return false;
+    }
     r->bundle = hw_bundle_new(c, texts, false, err);
-    if (!r->bundle || !load_data(r, err)) return false;
+    if (!r->bundle || !load_data(r, err) || !hw_train_fits(c, texts, r->corpus, err)) return false;
     hw_transformer *network = r->bundle->network;
     r->trainer = hw_trainer_new(network, c);
     r->shown = *r->bundle;
     r->shown.network = (hw_transformer *)hw_trainer_network(r->trainer);
-    hw_run_say(r, "network: %lld parameters; vocabulary: %d source, %d target tokens; %d threads, %lld shards",
-               (long long)hw_parameters_total(network->parameters), hw_vocabulary_size(source),
-               hw_vocabulary_size(target), hw_threads(), (long long)c->training.shards);
+    char total[32], from[32], to[32];
+    hw_run_say(r, "network: %s parameters; vocabulary: %s source, %s target tokens; threads: %d, shards: %lld",
+               hw_thousands(hw_parameters_total(network->parameters), total),
+               hw_thousands(hw_vocabulary_size(source), from), hw_thousands(hw_vocabulary_size(target), to),
+               hw_threads(), (long long)c->training.shards);
     if (c->training.validate_every > 0) r->validator = hw_validator_new(&r->shown, err);
     return r->validator || c->training.validate_every <= 0;
 }
@@ -203,6 +223,7 @@ bool hw_run_begin(hw_run *r, bool resume, hw_error *err)
 {
     const hw_config *c = r->config;
     hw_texts texts;
+    if (!hw_start_data(c, err)) return false;
     bool ok = resume ? hw_texts_load(c, c->training.model_dir, r->arena, &texts, err)
                      : hw_start_texts(c, r->arena, &texts, err);
     return ok && make_network(r, &texts, err) && (resume ? go_on(r, err) : new_run(r, err));
