@@ -94,6 +94,38 @@ static bool check_sentencepiece(const hw_config *c, hw_error *err)
     return true;
 }
 
+/* Names of files are made of these. */
+static bool check_data(const hw_config *c, hw_error *err)
+{
+    const struct {
+        const char *key, *value, *example;
+    } names[] = {
+        {"data.source", c->data.source, "the source side's suffix, such as en"},
+        {"data.target", c->data.target, "the target side's suffix, such as fr"},
+        {"data.train", c->data.train, "the training set's prefix, such as train"},
+        {"data.valid", c->training.validate_every ? c->data.valid : "-",
+         "the validation set's prefix, such as valid (training.validate_every: 0 does without one)"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!*names[i].value) return fail(c, err, names[i].key, NULL, "it is empty; it is %s", names[i].example);
+    return true;
+}
+
+/* Training replaces files such as config.yaml there, so it must be a place of its own. */
+static bool check_model_dir(const hw_config *c, hw_error *err)
+{
+    const char *at = c->training.model_dir;
+    if (!*at) return true;
+    while (*at) { /* are all its parts `.`, `..` or nothing? */
+        size_t length = strcspn(at, "/");
+        if (length > 2 || strncmp(at, "..", length)) return true;
+        at += length + (at[length] == '/');
+    }
+    return fail(c, err, "training.model_dir", NULL,
+                "%s is no directory for one model alone; name one that is made for it, such as models/mine",
+                c->training.model_dir);
+}
+
 static bool check_text(const hw_config *c, hw_error *err)
 {
     if (!strcmp(c->data.source, c->data.target))
@@ -233,8 +265,9 @@ static void add_warnings(hw_config *c, hw_names *warnings)
 bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
 {
     settle_batch(config);
-    if (!check_model(config, err) || !check_removed_heads(config, err) || !check_text(config, err) ||
-        !check_training(config, err) || !check_averages(config, err) || !check_diversity(config, err) || !check_gates(config, err) ||
+    if (!check_model(config, err) || !check_removed_heads(config, err) || !check_data(config, err) ||
+        !check_model_dir(config, err) || !check_text(config, err) || !check_training(config, err) ||
+        !check_averages(config, err) || !check_diversity(config, err) || !check_gates(config, err) ||
         !check_decoding(config, err))
         return false;
     if (warnings) add_warnings(config, warnings);

@@ -29,12 +29,15 @@ static bool begins_section(const char *key, const char *section, size_t length)
     return !strncmp(key, section, length) && key[length] == '.';
 }
 
-static bool is_section(const char *name)
+/* The first option of a section, or NULL where there is no such section. */
+static const char *first_of(const char *name)
 {
     for (int i = 0; i < hw_option_count; i++)
-        if (begins_section(hw_options[i].key, name, strlen(name))) return true;
-    return false;
+        if (begins_section(hw_options[i].key, name, strlen(name))) return hw_options[i].key;
+    return NULL;
 }
+
+static bool is_section(const char *name) { return first_of(name); }
 
 static const char *name_at(int i, const void *names) { return ((const char *const *)names)[i]; }
 
@@ -153,6 +156,9 @@ bool hw_config_set_from(hw_config *config, const char *place, const char *assign
     place = hw_arena_string(config->arena, "%s", place);
     hw_yaml *key = word_node(config->arena, place, assignment, (size_t)(equals - assignment));
     int row = hw_option_find(key->text);
+    if (row < 0 && is_section(key->text))
+        return hw_fail(err, "--set: %s is a section; name one of its options, such as %s=%s", key->text,
+                       first_of(key->text), equals + 1);
     if (row < 0) return fail_unknown(config, key, key->text, err);
     return set_from_text(config, row, place, equals + 1, err);
 }
