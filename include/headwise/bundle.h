@@ -54,6 +54,10 @@ hw_bundle *hw_bundle_load(const char *directory, hw_error *err);
 /* The same for running forward only, in half the memory: see hw_parameters_settle. */
 hw_bundle *hw_bundle_load_settled(const char *directory, hw_error *err);
 
+/* Whether all values are finite. Loading does not ask, since such a network still gives a line for each line; figures
+ * about it mean nothing. The error names the tensor. */
+bool hw_bundle_is_finite(const hw_bundle *bundle, const char *directory, hw_error *err);
+
 /* DIRECTORY/config.yaml, not yet checked, so that options can be set over it. text.shared_vocabulary follows the files
  * that are there, which tell where another program left it out. */
 hw_config *hw_bundle_config(const char *directory, hw_arena *arena, hw_error *err);

@@ -2,6 +2,7 @@
  * is model_file.c's work. */
 #include <headwise/bundle.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,20 +62,19 @@ hw_corpus_options hw_bundle_filters(const hw_config *c)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* What the network's matrices and embeddings take at least, against this machine's memory: to be heard before anything
- * is allocated, and not as the end of the process. */
+/* What the network takes, against the memory there is: to be heard before anything is allocated, and not as the end of
+ * the process. Values are there twice, as they are and packed. */
 static bool fits(const hw_transformer_options *o, bool gradients, hw_error *err)
 {
-    double width = (double)o->width, attention = 4 * width * width, feed_forward = 2 * width * (double)o->feed_forward;
-    double numbers = (double)o->encoder_layers * (attention + feed_forward) +
-                     (double)o->decoder_layers * (2 * attention + feed_forward) + (double)o->target_vocabulary * width;
-    double bytes = numbers * (double)sizeof(hw_real) * (gradients ? 2 : 1), gib = 1 << 30;
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    int64_t numbers = hw_transformer_size(o, err);
+    if (numbers < 0) return false;
+    double bytes = (double)numbers * (double)sizeof(hw_real) * (gradients ? 3 : 2), gib = 1 << 30;
+    double memory = hw_memory_most();
     if (bytes <= memory) return true;
     return hw_fail(err,
-                   "the network has at least %.3g parameters and needs %.1f GiB for them, but this machine has %.1f "
+                   "the network has %.3g parameters and needs %.1f GiB for them, but this process has at most %.1f "
                    "GiB of memory; make model.width, model.feed_forward or the numbers of layers smaller",
-                   numbers, bytes / gib, memory / gib);
+                   (double)numbers, bytes / gib, memory / gib);
 }
 
 /* The network of a bundle that has the rest. */
@@ -223,6 +223,19 @@ static hw_bundle *load_new(const char *directory, bool settle, hw_error *err)
 
 hw_bundle *hw_bundle_load(const char *directory, hw_error *err) { return load_new(directory, false, err); }
 hw_bundle *hw_bundle_load_settled(const char *directory, hw_error *err) { return load_new(directory, true, err); }
+
+bool hw_bundle_is_finite(const hw_bundle *b, const char *directory, hw_error *err)
+{
+    const hw_parameters *p = b->network->parameters;
+    for (int i = 0; i < hw_parameters_count(p); i++) {
+        const hw_parameter *item = hw_parameters_at(p, i);
+        for (int64_t k = 0; k < hw_tensor_size(&item->tensor); k++)
+            if (!isfinite(item->tensor.data[k]))
+                return hw_fail(err, "%s: %s holds numbers that are not finite, so no figure means anything", directory,
+                               item->name);
+    }
+    return true;
+}
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 

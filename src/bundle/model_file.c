@@ -6,15 +6,22 @@
 #include "bundle/model_file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const FORMAT_KEY = "headwise_format";
 enum { FORMAT = 1 }; /* the latest that is understood */
+
+/* What no tensor's shape tells: with another number of heads or another activation the same tensors are another
+ * network. */
+static const char *const HEADS_KEY = "headwise_heads", *const ACTIVATION_KEY = "headwise_activation";
+static const char *const activations[] = {[HW_RELU] = "relu", [HW_GELU] = "gelu", [HW_SWISH] = "swish"};
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 bool hw_bundle_save_weights(const hw_transformer *network, const hw_real *values, const char *path, hw_error *err)
 {
-    char format[16];
+    char format[16], heads[32];
+    const hw_transformer_options *o = &network->options;
     const hw_parameters *p = network->parameters;
     int count = hw_parameters_count(p);
     hw_arena *arena = hw_arena_new(0);
@@ -27,7 +34,10 @@ bool hw_bundle_save_weights(const hw_transformer *network, const hw_real *values
         for (int d = 0; d < item->tensor.rank; d++) tensors[i].shape[d] = item->tensor.shape[d];
     }
     snprintf(format, sizeof format, "%d", FORMAT);
-    bool ok = hw_safetensors_save(path, tensors, count, &(hw_metadata){FORMAT_KEY, format}, 1, err);
+    snprintf(heads, sizeof heads, "%lld", (long long)o->heads);
+    const hw_metadata texts[] = {
+        {FORMAT_KEY, format}, {HEADS_KEY, heads}, {ACTIVATION_KEY, activations[o->activation]}};
+    bool ok = hw_safetensors_save(path, tensors, count, texts, sizeof texts / sizeof *texts, err);
     hw_arena_free(arena);
     return ok;
 }
@@ -56,6 +66,24 @@ static bool check_format(const hw_safetensors *file, const char *path, hw_error 
             err,
             "%s: written by a later version of Headwise (format %ld); headwise %s reads formats up to %d, update it",
             path, number, HW_VERSION, FORMAT);
+    return true;
+}
+
+/* Files by other programs do not say this; then the configuration is believed. */
+static bool check_network(const hw_safetensors *file, const char *path, const hw_transformer_options *o, hw_error *err)
+{
+    char heads[32];
+    snprintf(heads, sizeof heads, "%lld", (long long)o->heads);
+    const struct {
+        const char *key, *option, *now;
+    } texts[] = {{HEADS_KEY, "model.heads", heads},
+                 {ACTIVATION_KEY, "model.activation", activations[o->activation]}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *there = hw_safetensors_metadata(file, texts[i].key);
+        if (there && strcmp(there, texts[i].now))
+            return hw_fail(err, "%s: it was trained with %s %.40s, but the configuration beside it says %s", path,
+                           texts[i].option, there, texts[i].now);
+    }
     return true;
 }
 
@@ -99,6 +127,7 @@ bool hw_model_file_load(hw_transformer *network, const char *path, const hw_voca
     hw_safetensors *file = hw_safetensors_open(path, err);
     if (!file) return false;
     bool ok = check_format(file, path, err) && check_vocabularies(file, path, fits, count, err) &&
+              check_network(file, path, &network->options, err) &&
               read_values(network->parameters, file, path, err);
     hw_safetensors_close(file);
     if (ok && settle) hw_parameters_settle(network->parameters);
