@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "text/lines.h"
 #include "text/strings.h"
@@ -62,9 +63,13 @@ bool hw_corpus_path(char path[HW_PATH], const char *directory, const char *prefi
 {
     int size = snprintf(path, HW_PATH, "%s/%s.%s", directory, prefix, suffix);
     if (size < 0 || size + 4 > HW_PATH) return hw_fail(err, "%.200s...: the path is too long", path);
-    if (hw_file_exists(path)) return true;
-    memcpy(path + size, ".gz", 4);
-    if (hw_file_exists(path)) return true;
+    struct stat status;
+    bool there = !stat(path, &status);
+    if (!there) memcpy(path + size, ".gz", 4);
+    if (there || !stat(path, &status)) {
+        if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return true;
+        return hw_fail(err, "%s: it is a pipe or a device, but it is read more than once; a file is needed", path);
+    }
     return hw_fail(err, "%s/%s.%s: there is no such file, nor %s/%s.%s.gz", directory, prefix, suffix, directory,
                    prefix, suffix);
 }
