@@ -126,6 +126,7 @@ hw_ids hw_token_ids(const hw_tokens *tokens, hw_arena *arena);
 /* Tokens of a source that are read where decoding.longest_source does not say, or data.max_length where that is more:
  * attention costs the square of a line's length, and a file without line ends must not hold a machine for hours. */
 #define HW_LONGEST_SOURCE 1024
+int64_t hw_longest_source(const hw_config *config); /* as the three say */
 
 typedef struct hw_translation {
     hw_ids source;                   /* its tokens' ids, */

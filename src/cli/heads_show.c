@@ -141,7 +141,7 @@ static bool examine(hw_heads *h, const options *o, hw_inspected *pair, shown *s,
     if (!find_head(h, h->cli->arguments[1], &s->head, err) ||
         (!source && !read_pair(h, o->pair, &source, &target, err)))
         return false;
-    *pair = hw_inspect_pair(h->cli, h->bundle, source, target);
+    if (!hw_inspect_pair(h->cli, h->bundle, source, target, pair, err)) return false;
     hw_runner *runner = hw_runner_new(s->network);
     hw_visit_pairs(runner, 1, &pair->source, &pair->target, &(hw_visit_options){.weights = true}, keep, s);
     hw_runner_free(runner);

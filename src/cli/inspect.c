@@ -69,28 +69,42 @@ static hw_tokens translate(hw_cli *cli, const hw_bundle *bundle, const char *sou
     return tokens;
 }
 
+/* Attention costs the square of a sentence's length. */
+static bool check_length(const char *side, int64_t tokens, int64_t most, hw_error *err)
+{
+    if (tokens <= most) return true;
+    return hw_fail(err, "inspect: the %s has %lld tokens; at most %lld can be looked at", side, (long long)tokens,
+                   (long long)most);
+}
+
 /* Without a target a trained model translates; where nothing is trained, the target is as long as the source. */
-static hw_inspected make_pair(hw_cli *cli, const hw_bundle *bundle, const options *o, bool trained)
+static bool make_pair(hw_cli *cli, const hw_bundle *bundle, const options *o, bool trained, hw_inspected *out,
+                      hw_error *err)
 {
     hw_inspected pair = {.bundle = bundle};
     hw_side source = hw_bundle_source(bundle), target = hw_bundle_target(bundle);
     hw_tokens from, to;
     const char *text = o->source ? o->source : EXAMPLE;
+    int64_t most = hw_longest_source(bundle->config);
     read_side(cli, &source, text, &from, &pair.source);
+    if (!check_length("source", from.count, most, err)) return false;
     if (o->target || !trained || !o->source)
         read_side(cli, &target, o->target ? o->target : text, &to, &pair.target);
     else
         to = translate(cli, bundle, text);
+    if (!check_length("target", to.count, most, err)) return false;
     pair.target = hw_token_ids(&to, cli->arena);
     pair.source_labels = labels_of(cli->arena, from.items, from.count, NULL, "</s>");
     pair.fed_labels = labels_of(cli->arena, to.items, to.count, "<s>", NULL);
     pair.predicted_labels = labels_of(cli->arena, to.items, to.count, NULL, "</s>");
-    return pair;
+    *out = pair;
+    return true;
 }
 
-hw_inspected hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target)
+bool hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target, hw_inspected *pair,
+                     hw_error *err)
 {
-    return make_pair(cli, bundle, &(options){.source = source, .target = target}, true);
+    return make_pair(cli, bundle, &(options){.source = source, .target = target}, true, pair, err);
 }
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
@@ -129,14 +143,16 @@ static void print_pair(hw_cli *cli, const hw_inspected *pair)
 
 static int inspect(hw_cli *cli, const options *o, const hw_bundle *bundle, bool trained)
 {
-    hw_inspected pair = make_pair(cli, bundle, o, trained);
+    hw_error err;
+    hw_inspected pair;
+    if (!make_pair(cli, bundle, o, trained, &pair, &err)) return hw_cli_fail(&err);
     if (trained && o->source)
         print_pair(cli, &pair);
     else if (cli->json)
         hw_json_print(hw_inspect_shapes_json(&pair), true);
     else
         hw_inspect_print_shapes(cli, &pair, cli->arguments[0]);
-    return HW_CLI_DONE;
+    return !trained || hw_bundle_is_finite(bundle, cli->arguments[0], &err) ? HW_CLI_DONE : hw_cli_fail(&err);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */

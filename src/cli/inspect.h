@@ -16,7 +16,9 @@ typedef struct hw_inspected {
 } hw_inspected;
 
 /* The pair of these lines; target NULL: the model translates. */
-hw_inspected hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target);
+/* False: a sentence too long to be looked at. */
+bool hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target, hw_inspected *pair,
+                     hw_error *err);
 
 /* The shapes of everything between ids and logits, the causal mask, and how many parameters each part has. */
 void hw_inspect_print_shapes(hw_cli *cli, const hw_inspected *pair, const char *name);

@@ -92,17 +92,17 @@ static const struct {
 } blocks[] = {{0.75, "██"}, {0.5, "▓▓"}, {0.25, "▒▒"}, {0.05, "░░"}, {0, "  "}};
 enum { SHADES = sizeof palette / sizeof *palette, BLOCKS = sizeof blocks / sizeof *blocks };
 
-static void print_cell(double weight, bool masked, bool colour)
+static void print_cell(FILE *out, double weight, bool masked, bool colour)
 {
     if (masked) {
-        fputs(" ·", stdout);
+        fputs(" ·", out);
     } else if (colour) {
         int shade = weight >= 1 ? SHADES - 1 : weight > 0 ? (int)(weight * SHADES) : 0;
-        printf("\033[48;5;%dm  \033[0m", palette[shade]);
+        fprintf(out, "\033[48;5;%dm  \033[0m", palette[shade]);
     } else {
         int i = 0;
         while (i < BLOCKS - 1 && !(weight >= blocks[i].from)) i++;
-        fputs(blocks[i].cell, stdout);
+        fputs(blocks[i].cell, out);
     }
 }
 
@@ -111,6 +111,7 @@ static void print_cell(double weight, bool masked, bool colour)
 /* Some heads side by side, over keys first .. first + keys - 1. */
 typedef struct band {
     hw_arena *arena;
+    FILE *out;
     const hw_attention_map *map;
     const char **query_labels, **key_labels;
     bool masked, colour;
@@ -121,7 +122,7 @@ typedef struct band {
 static void print_label(const band *b, const char *word)
 {
     word = hw_inspect_fit(b->arena, word, b->label);
-    printf("%*s%s ", b->label - hw_cli_width(word), "", word);
+    fprintf(b->out, "%*s%s ", b->label - hw_cli_width(word), "", word);
 }
 
 /* Key words, written downwards and ending just above the grid. */
@@ -134,15 +135,15 @@ static void print_headings(const band *b)
         if (words[k].count > most) most = words[k].count;
     }
     for (int line = 0; line < most; line++) {
-        printf("%*s", b->label + 1, "");
+        fprintf(b->out, "%*s", b->label + 1, "");
         for (int64_t i = 0; i < b->heads * b->keys; i++) {
             const heading *w = &words[i % b->keys];
             int at = line - (most - w->count), columns = at < 0 ? 0 : w->lines[at].columns;
-            if (i && i % b->keys == 0) printf("%*s", b->gap, "");
-            if (at >= 0) printf("%.*s", w->lines[at].bytes, w->lines[at].text);
-            printf("%*s", columns < CELL ? CELL - columns : 0, "");
+            if (i && i % b->keys == 0) fprintf(b->out, "%*s", b->gap, "");
+            if (at >= 0) fprintf(b->out, "%.*s", w->lines[at].bytes, w->lines[at].text);
+            fprintf(b->out, "%*s", columns < CELL ? CELL - columns : 0, "");
         }
-        putchar('\n');
+        fputc('\n', b->out);
     }
 }
 
@@ -150,21 +151,54 @@ static void print_band(const band *b)
 {
     const hw_attention_map *m = b->map;
     int block = (int)b->keys * CELL + b->gap;
-    printf("%*s", b->label + 1, "");
+    fprintf(b->out, "%*s", b->label + 1, "");
     for (int64_t h = 0; h < b->heads; h++)
-        printf("%-*s", h + 1 < b->heads ? block : 0, hw_arena_string(b->arena, "head %d", m->head_names[b->head + h]));
-    putchar('\n');
+        fprintf(b->out, "%-*s", h + 1 < b->heads ? block : 0, hw_arena_string(b->arena, "head %d", m->head_names[b->head + h]));
+    fputc('\n', b->out);
     print_headings(b);
     for (int64_t q = 0; q < m->queries; q++) {
         print_label(b, b->query_labels[q]);
         for (int64_t h = 0; h < b->heads; h++) {
-            if (h) printf("%*s", b->gap, "");
+            if (h) fprintf(b->out, "%*s", b->gap, "");
             const hw_real *row = m->weights + ((b->head + h) * m->queries + q) * m->keys;
             for (int64_t k = b->first; k < b->first + b->keys; k++)
-                print_cell((double)row[k], b->masked && k > q, b->colour);
+                print_cell(b->out, (double)row[k], b->masked && k > q, b->colour);
         }
+        fputc('\n', b->out);
+    }
+}
+
+/* Text with many blanks at the ends of its lines, without them. */
+static void print_trimmed(const char *text)
+{
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        size_t end = length;
+        while (end && text[end - 1] == ' ') end--;
+        fwrite(text, 1, end, stdout);
         putchar('\n');
     }
+}
+
+static void print_map(band *b)
+{
+    char *text = NULL;
+    size_t size;
+    const hw_attention_map *map = b->map;
+    b->out = open_memstream(&text, &size);
+    HW_CHECK(b->out, "no memory for a picture");
+    for (b->first = 0; b->first < map->keys; b->first += MOST_KEYS) {
+        b->keys = map->keys - b->first < MOST_KEYS ? map->keys - b->first : MOST_KEYS;
+        b->gap = b->keys * CELL + GAP < NAME ? NAME - (int)b->keys * CELL : GAP;
+        int64_t side_by_side = (WIDTH - b->label - 1 + b->gap) / (b->keys * CELL + b->gap);
+        for (b->head = 0; b->head < map->heads; b->head += side_by_side) {
+            b->heads = map->heads - b->head < side_by_side ? map->heads - b->head : side_by_side;
+            print_band(b);
+        }
+    }
+    fclose(b->out);
+    print_trimmed(text);
+    free(text);
 }
 
 void hw_inspect_print_map(hw_cli *cli, const hw_inspected *pair, const hw_attention_map *map)
@@ -178,15 +212,7 @@ void hw_inspect_print_map(hw_cli *cli, const hw_inspected *pair, const hw_attent
         if (columns > b.label) b.label = columns < LABEL ? columns : LABEL;
     }
     printf("\n%s\n", map->name);
-    for (b.first = 0; b.first < map->keys; b.first += MOST_KEYS) {
-        b.keys = map->keys - b.first < MOST_KEYS ? map->keys - b.first : MOST_KEYS;
-        b.gap = b.keys * CELL + GAP < NAME ? NAME - (int)b.keys * CELL : GAP;
-        int64_t side_by_side = (WIDTH - b.label - 1 + b.gap) / (b.keys * CELL + b.gap);
-        for (b.head = 0; b.head < map->heads; b.head += side_by_side) {
-            b.heads = map->heads - b.head < side_by_side ? map->heads - b.head : side_by_side;
-            print_band(&b);
-        }
-    }
+    print_map(&b);
 }
 
 /* ---- the pair ---------------------------------------------------------------------------------------------------- */

@@ -32,7 +32,8 @@ typedef struct job {
     hw_runner *runner;
     hw_arena *arena; /* of one window */
     side sides[2];
-    int64_t count, done, failed;
+    bool long_pair[WINDOW]; /* longer than is read, and empty therefore */
+    int64_t longest, count, done, failed, unread;
 } job;
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -74,6 +75,23 @@ static int fail_lengths(job *j, const int got[2], hw_error *err)
     return -1;
 }
 
+/* Attention costs the square of a line's length: what is too long for that has no score. */
+static void limit_pair(job *j, int64_t i)
+{
+    j->long_pair[i] = false;
+    for (int s = 0; s < 2; s++) {
+        int64_t tokens = j->sides[s].tokens[i].count;
+        if (tokens <= j->longest || j->long_pair[i]) continue;
+        if (!j->unread++)
+            hw_cli_say("%s:%lld: the line has %lld tokens, more than the %lld that are read; its pair has no score, and "
+                       "so have all like it",
+                       j->sides[s].path, (long long)hw_reader_number(j->sides[s].reader), (long long)tokens,
+                       (long long)j->longest);
+        j->long_pair[i] = true;
+    }
+    for (int s = 0; s < 2 && j->long_pair[i]; s++) j->sides[s].tokens[i].count = j->sides[s].ids[i].count = 0;
+}
+
 /* 1: go on afterwards, 0: that was the end, -1: an error behind the pairs that were read. */
 static int read_window(job *j, hw_error *err)
 {
@@ -84,6 +102,7 @@ static int read_window(job *j, hw_error *err)
             if ((got[s] = next_line(j, &j->sides[s], j->count, err)) < 0) return -1;
         if (got[0] != got[1]) return fail_lengths(j, got, err);
         if (!got[0]) return 0;
+        limit_pair(j, j->count);
     }
     return 1;
 }
@@ -97,12 +116,15 @@ static const hw_token *token_at(const hw_tokens *tokens, int64_t i)
     return i < tokens->count ? &tokens->items[i] : &end;
 }
 
+/* What is no number has no sign either. */
+static double log_prob(double nll) { return isnan(nll) ? NAN : 0 - nll; }
+
 static void print_tokens(int64_t sentence, const hw_tokens *tokens, const hw_real *nll)
 {
     for (int64_t t = 0; t <= tokens->count && !ferror(stdout); t++) {
         const hw_token *token = token_at(tokens, t);
         printf("%lld\t%lld\t%.*s\t%.9g\n", (long long)sentence, (long long)t, (int)token->bytes, token->text,
-               0 - (double)nll[t]);
+               log_prob((double)nll[t]));
     }
 }
 
@@ -119,19 +141,20 @@ static void print_json(const hw_tokens *tokens, double sum, const hw_real *nll)
         false);
 }
 
-static void print_window(job *j, const hw_real *nll)
+static void print_window(job *j, hw_real *nll)
 {
     for (int64_t i = 0; i < j->count && !ferror(stdout); i++) {
         const hw_tokens *tokens = &j->sides[1].tokens[i];
         double sum = 0;
         for (int64_t t = 0; t <= tokens->count; t++) sum += (double)nll[t];
         j->failed += !isfinite(sum);
+        if (j->long_pair[i]) sum = (double)(nll[0] = (hw_real)NAN);
         if (j->cli->json)
             print_json(tokens, sum, nll);
         else if (j->tokens)
             print_tokens(j->done + i, tokens, nll);
         else
-            printf("%.9g\n", 0 - sum);
+            printf("%.9g\n", log_prob(sum));
         nll += tokens->count + 1;
     }
 }
@@ -168,11 +191,17 @@ static int score(hw_cli *cli, const options *o, const hw_bundle *bundle)
 {
     hw_error err;
     job *j = hw_arena_calloc(cli->arena, 1, sizeof *j);
-    *j = (job){.cli = cli, .tokens = o->tokens, .runner = hw_runner_new(bundle->network), .arena = hw_arena_new(0)};
+    *j = (job){.cli = cli, .tokens = o->tokens, .longest = hw_longest_source(bundle->config),
+               .runner = hw_runner_new(bundle->network), .arena = hw_arena_new(0)};
     int status = open_sides(j, bundle, &err) && score_all(j, &err) ? HW_CLI_DONE : hw_cli_fail(&err);
-    if (j->failed) {
-        hw_cli_say("%lld of %lld lines have no score: the network's numbers are not finite", (long long)j->failed,
-                   (long long)j->done);
+    const struct {
+        int64_t count;
+        const char *why;
+    } without[] = {{j->failed, "the network's numbers are not finite"}, {j->unread, "they are too long"}};
+    for (int i = 0; i < 2; i++) {
+        if (!without[i].count) continue;
+        hw_cli_say("%lld of %lld lines have no score: %s", (long long)without[i].count, (long long)j->done,
+                   without[i].why);
         status = HW_CLI_FAILED;
     }
     for (int s = 0; s < 2; s++) hw_reader_close(j->sides[s].reader);

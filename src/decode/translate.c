@@ -73,18 +73,17 @@ hw_ids hw_token_ids(const hw_tokens *tokens, hw_arena *arena)
     return (hw_ids){ids, tokens->count};
 }
 
-static int64_t longest_source(const hw_translator *t)
+int64_t hw_longest_source(const hw_config *c)
 {
-    int64_t data = t->bundle->config->data.max_length;
-    if (t->options->longest_source) return t->options->longest_source;
-    return data > HW_LONGEST_SOURCE ? data : HW_LONGEST_SOURCE;
+    if (c->decoding.longest_source) return c->decoding.longest_source;
+    return c->data.max_length > HW_LONGEST_SOURCE ? c->data.max_length : HW_LONGEST_SOURCE;
 }
 
 static void read_line(const hw_translator *t, hw_text line, hw_tokens *scratch, hw_translation *out)
 {
     const hw_bundle *b = t->bundle;
     hw_tokenizer_encode(b->source_tokenizer, b->source_vocabulary, line.text, line.bytes, scratch);
-    int64_t longest = longest_source(t);
+    int64_t longest = t->options->longest_source ? t->options->longest_source : hw_longest_source(b->config);
     if (scratch->count > longest) {
         out->unread = scratch->count - longest;
         scratch->count = longest;
