@@ -2,7 +2,8 @@
 #   make          bin/headwise and the links named after its commands
 #   make toy      train configs/toy_translate.yaml, show translations, figures and heads
 #   make check    every test, in single and in double precision
-#   make install  the program, headers, library and pkg-config file under PREFIX (/usr/local); make uninstall
+#   make install  the program, manual pages, completion, headers, library and pkg-config file under PREFIX (/usr/local);
+#                 make uninstall
 # and those for developers:
 #   make sanitize every test under the address and undefined-behaviour sanitizers
 #   make valgrind every test under valgrind (slow; SUITE=test_NAME runs one suite, here and in the two below)
@@ -126,7 +127,7 @@ check: all
 	@$(MAKE) --no-print-directory check-one REAL=double
 	@$(MAKE) --no-print-directory check-one REAL=float
 
-check-one: $(OUT)/tests/run
+check-one: $(OUT)/tests/run $(OUT)/headwise
 	$(OUT)/tests/run $(SUITE)
 
 N ?= 200
@@ -164,19 +165,26 @@ Cflags: -I$${includedir}$(if $(filter double,$(REAL)), -DHW_REAL_DOUBLE)
 Libs: -L$${libdir} -lheadwise -lstdc++ -lm -pthread
 endef
 
+MAN         := share/man/man1
+COMPLETIONS := share/bash-completion/completions
+
 .PHONY: install uninstall clean
 install: $(OUT)/headwise
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include/headwise lib/pkgconfig)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include/headwise lib/pkgconfig $(MAN) $(COMPLETIONS))
 	install -m 755 $(OUT)/headwise $(DESTDIR)$(PREFIX)/bin/headwise
 	install -m 644 include/headwise.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 include/headwise/*.h $(DESTDIR)$(PREFIX)/include/headwise
 	install -m 644 $(OUT)/libheadwise.a $(DESTDIR)$(PREFIX)/lib
 	@$(file >$(OUT)/headwise.pc,$(PKGCONFIG))
 	install -m 644 $(OUT)/headwise.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	@rm -rf $(OUT)/pages && $(OUT)/headwise --write-pages $(OUT)/pages
+	install -m 644 $(OUT)/pages/*.1 $(DESTDIR)$(PREFIX)/$(MAN)
+	install -m 644 $(OUT)/pages/headwise.bash $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/headwise
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/headwise include/headwise.h lib/libheadwise.a lib/pkgconfig/headwise.pc)
 	rm -rf $(DESTDIR)$(PREFIX)/include/headwise
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(MAN)/headwise.1 $(MAN)/headwise-*.1 $(COMPLETIONS)/headwise)
 
 clean:
 	rm -rf build bin

@@ -25,8 +25,8 @@ case "${1-}" in
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    fail "this is not Debian or a relative of it (there is no apt-get). Install by hand a C11 compiler," \
-        "make, pkg-config, the development files of OpenBLAS, libyaml, jansson, zlib, utf8proc and SentencePiece, and" \
+    fail "this is not Debian or a relative of it (there is no apt-get). Install by hand a compiler for C11" \
+        "and C++17, make, pkg-config, the development files of OpenBLAS, libyaml, jansson, zlib, utf8proc and SentencePiece, and" \
         "for the tests Check, hunspell and its French dictionary; then run make"
 fi
 

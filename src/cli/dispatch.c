@@ -3,7 +3,7 @@
  * bin/train is a link to bin/headwise, so `bin/train X` and `headwise train X` are the same. Before a command runs,
  * standard output is made safe: a closed one must fail to be written, not land in the next file that is opened; and a
  * pipe that nobody reads is an error like a full disk, not a silent death. */
-#include "cli/cli.h"
+#include "cli/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,9 +67,11 @@ static int run(hw_cli *cli)
     return run(cli);
 }
 
-/* `headwise ...` without a command. */
-static int run_program(const char *word)
+/* `headwise ...` without a command; NULL ends the words. */
+static int run_program(char **words)
 {
+    const char *word = *words ? *words : "";
+    if (!strcmp(word, "--write-pages") && words[1]) return hw_cli_write_pages(words[1]);
     if (!*word) {
         hw_cli_help(stderr, NULL, NULL);
         return HW_CLI_USAGE;
@@ -98,6 +100,7 @@ int hw_cli_main(int argc, char **argv)
 {
     occupy_standard_streams();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files too */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *called = slash ? slash + 1 : argc > 0 ? argv[0] : "";
     const hw_cli_entry *entry = find(commands, called);
@@ -111,7 +114,7 @@ int hw_cli_main(int argc, char **argv)
         status = run(&cli);
         hw_arena_free(arena);
     } else {
-        status = run_program(argc > 1 ? argv[1] : "");
+        status = run_program(argc > 1 ? argv + 1 : (char *[]){NULL});
     }
     return hw_cli_flush() ? status : HW_CLI_FAILED;
 }

@@ -49,8 +49,7 @@ static void print_paragraphs(FILE *out, const char *text)
 static void print_program(FILE *out)
 {
     fputs("usage: headwise COMMAND ...\n\n", out);
-    print_paragraphs(out, "Trains small Transformers on one machine, translates with them, and shows what each "
-                          "attention head does.");
+    print_paragraphs(out, HW_CLI_PROGRAM);
     fputs("\nCommands:\n", out);
     print_entries(out, hw_cli_commands());
     fputs("\nheadwise COMMAND --help tells more; headwise --help-config lists every option of a\nconfiguration; "

@@ -16,10 +16,14 @@ void hw_test_set_place(hw_cli *cli, const hw_config *c, const char *data, const 
     *prefix = slash + 1;
 }
 
-static hw_lines *load_side(hw_cli *cli, const hw_test_set *set, const char *suffix, hw_error *err)
+static hw_lines *load_side(hw_cli *cli, const hw_test_set *set, const char *suffix, bool named, hw_error *err)
 {
     char path[HW_PATH];
-    return hw_corpus_path(path, set->directory, set->prefix, suffix, err) ? hw_lines_load(cli->arena, path, err) : NULL;
+    if (hw_corpus_path(path, set->directory, set->prefix, suffix, err)) return hw_lines_load(cli->arena, path, err);
+    if (!named)
+        hw_fail(err, "%s. Paths count from the current directory; --set data.dir=DIR or --data PREFIX says where the "
+                     "set is", hw_arena_string(cli->arena, "%s", err->message));
+    return NULL;
 }
 
 static bool load_groups(hw_cli *cli, hw_test_set *set, hw_error *err)
@@ -48,8 +52,8 @@ bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *con
     if (!*set->directory)
         return hw_fail(err,
                        "the model's configuration has no data.dir, so there is no test set; --data PREFIX names one");
-    if (!(set->source = load_side(cli, set, config->data.source, err)) ||
-        !(set->target = load_side(cli, set, config->data.target, err)) ||
+    if (!(set->source = load_side(cli, set, config->data.source, data, err)) ||
+        !(set->target = load_side(cli, set, config->data.target, data, err)) ||
         !hw_lines_parallel(set->source, set->target, err))
         return false;
     set->count = set->source->count;

@@ -83,8 +83,8 @@ static void say_what_was_made(const hw_cli *cli, const hw_counts *counts, const 
     char size[32], distinct[32], total[32];
     hw_cli_note(cli,
                 "%s tokens in the vocabulary; the text has %s different ones, %s in all, of which it covers %.2f %%",
-                hw_cli_count(hw_vocabulary_size(v), size), hw_cli_count(hw_counts_distinct(counts), distinct),
-                hw_cli_count(hw_counts_total(counts), total), 100 * coverage(counts, v));
+                hw_thousands(hw_vocabulary_size(v), size), hw_thousands(hw_counts_distinct(counts), distinct),
+                hw_thousands(hw_counts_total(counts), total), 100 * coverage(counts, v));
 }
 
 static int make(hw_cli *cli, const hw_vocab_options *o, const hw_tokenizer *t)
@@ -192,6 +192,8 @@ const hw_cli_command hw_cli_vocab = {
         "Counts the tokens of the files together, plain or compressed by gzip (- is standard input), and prints the "
         "vocabulary: a token a line, <unk>, <s> and </s> first, then the commonest first. The number of a line, "
         "from 0, is the token's id.\n"
+        "\n"
+        "Pieces of words (text.joiner) are tokens like others here, so a joiner changes nothing.\n"
         "\n"
         "Both sides of a corpus together make a shared vocabulary. Training needs none of this: it makes the "
         "vocabularies and models it needs from its training text.\n"

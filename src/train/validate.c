@@ -111,8 +111,8 @@ bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err)
     const char *samples = "";
     for (int64_t i = 0; i < SAMPLES && i < v->count; i++) {
         int64_t k = i * v->count / SAMPLES;
-        samples = hw_arena_string(v->scratch, "%s%s  source     %s\n  reference  %s\n  output     %s", samples,
-                                  i ? "\n" : "", v->sources[k], v->references[k], outputs[k]);
+        samples = hw_arena_string(v->scratch, "%s%s  source     %s\n  reference  %s\n  output   %s%s", samples,
+                                  i ? "\n" : "", v->sources[k], v->references[k], *outputs[k] ? "  " : "", outputs[k]);
     }
     out->samples = samples;
     return text_figures(v, outputs, out, err);
