@@ -99,6 +99,17 @@ function verdict(a, f) {
                    mean[a, f] < 0 ? -mean[a, f] : mean[a, f], mean[a, f] - half[a, f], mean[a, f] + half[a, f], adjusted[a, f])
 }
 
+function how_strong(    line, w) {
+    print "## How strong\n"
+    print "Weights were chosen on another seed: the largest that costs at most one point of exact match on the validation set.\n"
+    print "| regularizer | weight | exact match, validation | |"
+    print "|---|---|---|---|"
+    while ((getline line < weights) > 0) {
+        split(line, w, " ")
+        printf "| %s | %s | %.1f %% | %s |\n", w[1], w[2], 100 * w[3], (w[1] in weight) && weight[w[1]] == w[2] ? "taken" : ""
+    }
+}
+
 END {
     if (!quick) {
         for (i = 1; i <= figures; i++)
@@ -117,14 +128,7 @@ END {
     print "and with DropHead (`training.drop_head`, Zhou et al. 2020). Runs of one seed begin with the same weights and see the data"
     print "in the same order. The primary outcome was declared before any run: the share of heads that can be removed, the least"
     print "important first (`heads prune`), before exact match on the test set falls by more than one point.\n"
-    print "## How strong\n"
-    print "Weights were chosen on another seed: the largest that costs at most one point of exact match on the validation set.\n"
-    print "| regularizer | weight | exact match, validation | |"
-    print "|---|---|---|---|"
-    while ((getline line < weights) > 0) {
-        split(line, w, " ")
-        printf "| %s | %s | %.1f %% | %s |\n", w[1], w[2], 100 * w[3], (w[1] in weight) && weight[w[1]] == w[2] ? "taken" : ""
-    }
+    if (!quick) how_strong()
     print "\n## Primary outcome\n"
     if (!quick) {
         print "Means over seeds; in brackets the difference to none, paired by seed, its 95 % interval, and p by sign flips after"

@@ -50,10 +50,11 @@ options() {
     esac
 }
 
-# The weights that are tried for an arm.
+# The weights that are tried for an arm; one of a trial.
 weights() {
-    case $1 in
-    none) echo 0 ;;
+    case ${quick:+quick-}$1 in
+    none | quick-none) echo 0 ;;
+    quick-*) echo 0.2 ;;
     drophead) echo 0.05 0.1 0.2 ;;
     *) echo 0.1 0.3 1 ;;
     esac
@@ -76,13 +77,6 @@ column_mean() {
         $at != "" { sum += $at; n++ } END { printf "%.17g\n", n ? sum / n : 0 }'
 }
 
-# The share of heads that can go, the least important first, before exact match falls by more than one point.
-removable() {
-    awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        { n++; if (n == 1) whole = $at["exact_match"]; else { heads++; if (!over && $at["exact_match"] >= whole - 0.01 - 1e-9) most++; else over = 1 } }
-        END { printf "%.17g\n", most / heads }'
-}
-
 # A head's roles that were found -> how many heads have one, and how many kinds of roles there are.
 roles() {
     awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -99,9 +93,9 @@ measure() {
     $headwise heads diversity "$model" --tsv "$@" >"$out.diversity"
     $headwise heads diversity "$model" --json "$@" >"$out.diversity.json"
     $headwise heads roles "$model" --tsv "$@" >"$out.roles"
-    $headwise heads prune "$model" --tsv "$@" >"$out.prune"
+    $headwise heads prune "$model" --json "$@" >"$out.prune.json"
     {
-        printf 'removable\t%s\n' "$(removable <"$out.prune")"
+        printf 'removable\t%s\n' "$(numbers spare_share <"$out.prune.json")"
         for key in exact_match bleu perplexity aer; do printf '%s\t%s\n' $key "$(numbers $key <"$out.json" | head -n 1)"; done
         for key in js output output_squared subspace position cka; do
             printf '%s\t%s\n' $key "$(column_mean $key <"$out.diversity")"
@@ -128,15 +122,15 @@ run_all() {
 # ---- how strong -----------------------------------------------------------------------------------------------------
 
 # ARM WEIGHT -> the best exact match on the validation set with the choosing seed.
-validated() { awk -F '\t' 'NR > 1 && $5 > best { best = $5 } END { print best + 0 }' "$dir/$1-$2-$choosing/valid.tsv"; }
+validated() { [ "$quick" ] || awk -F '\t' 'NR > 1 && $5 > best { best = $5 } END { print best + 0 }' "$dir/$1-$2-$choosing/valid.tsv"; }
 
 if [ ! -s "$dir/weights" ]; then
-    for arm in $arms; do for w in $(weights $arm); do echo "train/$arm/$w/$choosing"; done; done | run_all
+    [ "$quick" ] || for arm in $arms; do for w in $(weights $arm); do echo "train/$arm/$w/$choosing"; done; done | run_all
     none=$(validated none 0)
     for arm in $arms; do
         for w in $(weights $arm); do
             exact=$(validated $arm "$w")
-            echo "$arm $w $exact $(awk -v e="$exact" -v n="$none" 'BEGIN { print (e >= n - 0.01 - 1e-9) }')"
+            echo "$arm $w ${exact:-0} $(awk -v e="$exact" -v n="$none" 'BEGIN { print (e >= n - 0.01 - 1e-9) }')"
         done
     done >"$dir/weights.new"
     mv "$dir/weights.new" "$dir/weights"
