@@ -9,7 +9,7 @@
 #include "support_files.h"
 #include "support_report.h"
 
-enum { SECONDS = 100 };
+enum { SECONDS = 60 };
 
 static const char *browser(void)
 {
@@ -42,7 +42,7 @@ static int open_page(void *argument)
     execlp("timeout", "timeout", limit, browser(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
            "--disable-dev-shm-usage", "--enable-logging=stderr", "--v=0", profile, size,
-           "--virtual-time-budget=60000", "--dump-dom", address, NULL);
+           "--virtual-time-budget=3000", "--dump-dom", address, NULL);
     return 124;
 }
 
@@ -71,10 +71,8 @@ static void check_in_browser(const char *data, const char *how)
 START_TEST(toy_model) { check_in_browser("test", ""); }
 END_TEST
 
-START_TEST(on_a_telephone) { check_in_browser("test", "#phone"); }
-END_TEST
-
-/* Words that look like HTML, quotes, both directions, signs of several code points, a very long word, one word. */
+/* Words that look like HTML, quotes, both directions, signs of several code points, a very long word, one word; in a window as
+ * narrow as a telephone's. */
 START_TEST(odd_words)
 {
     report_set("odd",
@@ -88,7 +86,7 @@ START_TEST(odd_words)
                "\xf0\x9f\x98\x80 \xf0\x9f\x87\xab\xf0\x9f\x87\xb7\n"
                "chat\n"
                "</textarea> </title> b\n");
-    check_in_browser("odd", "");
+    check_in_browser("odd", "#phone");
 }
 END_TEST
 
@@ -98,9 +96,8 @@ Suite *test_report_browser(void)
     Suite *suite = suite_create("report_browser");
     TCase *t = tcase_create("Chromium");
     tcase_add_unchecked_fixture(t, report_begin, report_end);
-    tcase_set_timeout(t, 2 * SECONDS);
+    tcase_set_timeout(t, 4 * SECONDS);
     tcase_add_test(t, toy_model);
-    tcase_add_test(t, on_a_telephone);
     tcase_add_test(t, odd_words);
     suite_add_tcase(suite, t);
     return suite;

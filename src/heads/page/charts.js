@@ -9,6 +9,12 @@ const figures = new ResizeObserver((entries) => requestAnimationFrame(() => {
     }
 }));
 
+/* Draws at once what was put into the page, without waiting for the observer. */
+function drawNow(within) {
+    for (const room of within.querySelectorAll('.drawing'))
+        if (!room.drawnAt && room.clientWidth) room.draw(room.clientWidth);
+}
+
 /* name: of the saved file. draw(width) -> an SVG. */
 function figure(name, title, draw, options = {}) {
     const room = el('div', { class: 'drawing' + (options.wide ? ' wide' : '') });

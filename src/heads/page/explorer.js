@@ -126,6 +126,7 @@ function explorerSection() {
         title.replaceChildren(el('bdi', {}, pair.source.tokens.join(' ')), el('br'), el('bdi', {},
             pair.target.tokens.join(' ')));
         room.replaceChildren(...[explored(pair)].flat(9));
+        drawNow(room);
     };
     const pairs = pairControls(redraw), chips = headControls(), marked = roleControl(redraw);
     const least = el('input', { type: 'range', min: 1, max: 60, value: explorer.least, id: 'least',

@@ -18,6 +18,7 @@ function choose(name, go) {
     for (const t of document.querySelectorAll('.tile'))
         t.setAttribute('aria-pressed', String(t.dataset.head === name));
     cardRoom.replaceChildren(headCard(h));
+    drawNow(cardRoom);
     wanted.set('head', name);
     history.replaceState(null, '', '#' + wanted.toString());
     if (go) {
@@ -132,5 +133,6 @@ function main() {
     } }, s.querySelector('h2').textContent));
     page.append(pageHead(), el('nav', { 'aria-label': 'sections' }, links), ...sections);
     choose(defaultHead().name);
+    drawNow(page);
 }
 main();
