@@ -146,19 +146,19 @@ void hw_symmetric_eigen(int n, double *a, double *vectors)
 
 double hw_effective_number(const double *similarity, int n)
 {
+    for (int i = 0; i < n * n; i++)
+        if (!isfinite(similarity[i])) return NAN; /* what a head that never changes is like cannot be told */
     double *a = malloc(2 * (size_t)n * (size_t)n * sizeof *a), entropy = 0, trace = 0;
     HW_CHECK(a || !n, "no memory for eigenvalues");
     memcpy(a, similarity, (size_t)n * (size_t)n * sizeof *a);
-    for (int i = 0; i < n * n; i++)
-        if (!isfinite(a[i])) trace = NAN; /* a head that never changes is like no other */
-    if (!isnan(trace)) hw_symmetric_eigen(n, a, a + n * n);
+    hw_symmetric_eigen(n, a, a + n * n);
     for (int i = 0; i < n; i++) trace += fmax(a[i * n + i], 0);
     for (int i = 0; i < n; i++) {
         double share = a[i * n + i] / trace;
         if (share > 0) entropy -= share * log(share);
     }
     free(a);
-    return isnan(trace) || !n ? NAN : exp(entropy);
+    return n ? exp(entropy) : NAN;
 }
 
 double hw_classical_scaling(const double *distances, int n, double (*out)[2])
