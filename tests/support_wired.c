@@ -95,8 +95,7 @@ static void write_set(hw_arena *arena, const char *directory, const char *prefix
 {
     FILE *out[2];
     static const char *const suffixes[] = {"en", "fr"};
-    for (int s = 0; s < 2; s++)
-        out[s] = fopen(hw_arena_string(arena, "%s/%s.%s", directory, prefix, suffixes[s]), "w");
+    for (int s = 0; s < 2; s++) out[s] = fopen(hw_arena_string(arena, "%s/%s.%s", directory, prefix, suffixes[s]), "w");
     ck_assert(out[0] && out[1]);
     hw_random random = hw_random_new(seed, 0);
     for (int i = 0; i < sentences; i++) {

@@ -244,9 +244,22 @@ START_TEST(command)
     const json_t *heads = json_object_get(all, "heads");
     ck_assert_uint_eq(json_array_size(heads), 3 * WIRED_HEADS * HW_ABLATION_MODES);
     for (size_t i = 0; i < json_array_size(heads); i++) {
-        static const char *const keys[] = {"loss_delta", "low", "high", "p", "p_raw", "loss", "exact_match_delta",
-                                           "exact_match_low", "exact_match_high", "exact_match_p", "bleu_delta",
-                                           "bleu_low", "bleu_high", "bleu_p", "bleu", "exact_match"};
+        static const char *const keys[] = {"loss_delta",
+                                           "low",
+                                           "high",
+                                           "p",
+                                           "p_raw",
+                                           "loss",
+                                           "exact_match_delta",
+                                           "exact_match_low",
+                                           "exact_match_high",
+                                           "exact_match_p",
+                                           "bleu_delta",
+                                           "bleu_low",
+                                           "bleu_high",
+                                           "bleu_p",
+                                           "bleu",
+                                           "exact_match"};
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) number(json_array_get(heads, i), keys[k]);
     }
     ck_assert_double_eq(number(all, "exact_match"), 1);
@@ -272,13 +285,14 @@ START_TEST(bad_input)
     scratch_text("one.fr", "a a b\n");
     o = RUN("heads", "ablate", model, "--data", "one");
     ck_assert_msg(o->status == 0 && strstr(o->out, "one sentence"), "%s", o->err);
-    const hw_config *c = tiny_config(arena, hw_arena_string(arena, "model.heads=1;text.shared_vocabulary=true;data.dir=%s",
-                                                            scratch_path(".")));
+    const hw_config *c = tiny_config(
+        arena, hw_arena_string(arena, "model.heads=1;text.shared_vocabulary=true;data.dir=%s", scratch_path(".")));
     hw_bundle *single = tiny_bundle(arena, c, "a b", NULL);
     save_bundle(single, scratch_path("single"));
     hw_bundle_free(single);
-    ck_assert_int_eq(RUN("heads", "ablate", scratch_path("single"), "--set", "data.source=en", "--set",
-                         "data.target=fr")->status, 0);
+    ck_assert_int_eq(
+        RUN("heads", "ablate", scratch_path("single"), "--set", "data.source=en", "--set", "data.target=fr")->status,
+        0);
     o = RUN("heads", "ablate", scratch_path("single"), "--groups", "pairs");
     ck_assert_msg(o->status == 1 && strstr(o->err, "has one head only: there is no pair"), "%s", o->err);
 }

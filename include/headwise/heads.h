@@ -513,7 +513,7 @@ typedef struct hw_importance_check {
     hw_importance_reading reading;
     bool normalised;
     hw_ablation_mode mode;
-    double rho, low, high; /* the interval over sentences, both sides computed anew; NaN as above or where all are equal */
+    double rho, low, high; /* interval: over sentences, both sides computed anew; NaN as above or where all are equal */
 } hw_importance_check;
 
 typedef struct hw_importance {
@@ -569,6 +569,72 @@ typedef struct hw_removal {
 /* part: bundle without these heads, which are places in the list of hw_heads_of. */
 hw_removal hw_removal_measure(const hw_bundle *bundle, const hw_bundle *part, const int *heads, int count,
                               const hw_study_set *set, const hw_search_options *search);
+
+/* ---- probes ------------------------------------------------------------------------------------------------------ */
+
+/* What a probe learns from: rows of numbers with a class each. */
+typedef struct hw_probe_data {
+    int64_t count;
+    int width, classes;
+    const double *x;      /* [count][width] */
+    const int32_t *label; /* [count] from 0 */
+} hw_probe_data;
+
+/* A classifier: softmax of a linear function of standardised inputs, or, with hidden > 0, of so many rectified units.
+ * Trained on all rows at once by a fixed number of steps of Adam; the linear one begins at 0. In the arena. */
+typedef struct hw_probe hw_probe;
+hw_probe *hw_probe_train(const hw_probe_data *data, int hidden, uint64_t seed, hw_arena *arena);
+/* -> how many rows it gets right; right, where not NULL, is [count]. bits, where not NULL: -log2 p of all labels. */
+int64_t hw_probe_test(const hw_probe *p, const hw_probe_data *data, bool *right, double *bits);
+/* Online code length of the labels in bits (Voita and Titov 2020, section 3.2): the first 1/1000 by a uniform code, and
+ * each part that follows (to 2, 4, 8, 16, 32, 62.5, 125, 250, 500 and 1000 thousandths) by a probe trained on all that
+ * comes before. */
+double hw_probe_code_length(const hw_probe_data *data, int hidden, uint64_t seed);
+
+/* What is asked for: a row of the table in src/heads/probe_labels.c. */
+typedef struct hw_probe_label {
+    const char *name, *what;
+    bool lexical; /* nearly a function of the word alone, so words of the test are held out of training */
+    bool gold;    /* needs dependencies */
+    /* The label of word w, written into text or somewhere lasting; NULL: it has none. */
+    const char *(*of)(const hw_sentence *words, const hw_conllu_word *tree, int32_t w, char text[128]);
+} hw_probe_label;
+const hw_probe_label *hw_probe_label_at(int i); /* NULL past the last */
+
+typedef struct hw_probe_options {
+    const hw_probe_label *only; /* NULL: all labels */
+    int64_t words;              /* at most so many are learnt from, and so many tested */
+    int hidden, seeds;
+    uint64_t seed;
+    int trials; /* of the bootstrap */
+} hw_probe_options;
+
+/* What one probe of one thing gives. Shares of words, 0 to 1, means over the seeds. */
+typedef struct hw_probed {
+    char name[64]; /* a head; "encoder.embeddings"; "encoder.layer.0", what comes out of it; likewise decoder */
+    bool is_head;
+    const hw_probe_label *label;
+    int classes;
+    int64_t learnt, tested;
+    double accuracy, low, high, deviation; /* its interval over sentences, all seeds together; and between seeds */
+    double majority, embeddings, untrained; /* the commonest class; the same probe on embeddings, and on a network with
+                                               initial values */
+    double control, selectivity;   /* random labels of word types, and what real ones exceed them by on the same words
+                                      (Hewitt and Liang 2019) */
+    double bits, uniform;          /* online code length of the labels learnt from, and that of a uniform code */
+} hw_probed;
+
+typedef struct hw_probes {
+    int count;
+    hw_probed *items;  /* label by label */
+    json_t *skipped;   /* a list of "side: label: why" */
+} hw_probes;
+/* Probes are trained on `learn` and tested on `test`; where both are one set, on its halves. Errors: a label was asked
+ * for that cannot be probed: no gold, one class, too few words. json_decref(skipped). */
+hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, const hw_study_set *test,
+                          const hw_probe_options *options, hw_progress_function progress, void *context,
+                          hw_arena *arena, hw_error *err);
+json_t *hw_probes_json(const hw_probes *p); /* "heads", a list of flat objects */
 
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 

@@ -26,8 +26,8 @@ static int place_of(const hw_attention_layer *layer, int head_name)
 
 /* Head `to` of the smaller attention gets the numbers of head `from`: blocks of rows in the projections of its input,
  * of columns in that of its output. */
-static void copy_head(const hw_transformer *whole, const hw_transformer *part, const hw_attention_layer *layer, int from,
-                      int to)
+static void copy_head(const hw_transformer *whole, const hw_transformer *part, const hw_attention_layer *layer,
+                      int from, int to)
 {
     static const char *const blocks[] = {"query.weight", "key.weight", "value.weight",
                                          "query.bias",   "key.bias",   "value.bias"};

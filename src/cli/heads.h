@@ -65,7 +65,7 @@ typedef struct hw_heads_verb {
 } hw_heads_verb;
 
 extern const hw_heads_verb hw_heads_stats, hw_heads_roles, hw_heads_align, hw_heads_importance, hw_heads_diversity,
-    hw_heads_prune;
+    hw_heads_prune, hw_heads_probe;
 extern const hw_heads_verb hw_heads_ablate[]; /* by hw_ablation_groups */
 
 /* Runs a verb whose options were read. Returns the exit status. */

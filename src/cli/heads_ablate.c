@@ -42,8 +42,8 @@ static json_t *compute(hw_heads *h, hw_error *err)
     const options *o = (const options *)h->options;
     hw_study_set set;
     if (!hw_study_set_load(h->cli->arena, h->bundle, h->directory, h->prefix, &set, err)) return NULL;
-    hw_ablation_options ablation = {.groups = (hw_ablation_groups)o->groups, .trials = TRIALS,
-                                    .seed = (uint64_t)h->options->seed};
+    hw_ablation_options ablation = {
+        .groups = (hw_ablation_groups)o->groups, .trials = TRIALS, .seed = (uint64_t)h->options->seed};
     for (int i = 0; i < HW_ABLATION_MODES; i++) ablation.modes[i] = o->mode == ALL || o->mode == i;
     hw_search_options search = hw_search_options_of(h->config);
     search.n_best = 1;
@@ -106,21 +106,32 @@ static void print(hw_heads *h, const json_t *result)
     putchar('\n');
 }
 
-static const char *const columns[] = {
-    "name",        "mode",
-    "ablated",     "loss",
-    "loss_delta",  "low",
-    "high",        "p",
-    "p_raw",       "exact_match",
-    "exact_match_delta", "exact_match_low",
-    "exact_match_high",  "exact_match_p",
-    "bleu",        "bleu_delta",
-    "bleu_low",    "bleu_high",
-    "bleu_p",      NULL};
+static const char *const columns[] = {"name",
+                                      "mode",
+                                      "ablated",
+                                      "loss",
+                                      "loss_delta",
+                                      "low",
+                                      "high",
+                                      "p",
+                                      "p_raw",
+                                      "exact_match",
+                                      "exact_match_delta",
+                                      "exact_match_low",
+                                      "exact_match_high",
+                                      "exact_match_p",
+                                      "bleu",
+                                      "bleu_delta",
+                                      "bleu_low",
+                                      "bleu_high",
+                                      "bleu_p",
+                                      NULL};
 
 #define VERB(NAME)                                                                                                     \
-    {.name = NAME, .depends = depends, .compute = compute, .print = print, .columns = columns, .defaults = &defaults,  \
-     .defaults_size = sizeof defaults}
+    {                                                                                                                  \
+        .name = NAME, .depends = depends, .compute = compute, .print = print, .columns = columns,                      \
+        .defaults = &defaults, .defaults_size = sizeof defaults                                                        \
+    }
 static const options defaults = {.common.seed = 1, .mode = ALL};
 const hw_heads_verb hw_heads_ablate[] = {
     [HW_ABLATE_HEADS] = VERB("ablate"),

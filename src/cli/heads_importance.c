@@ -37,13 +37,12 @@ static void print_interval(hw_cli_table *t, const json_t *o, int digits)
 static void print_heads(hw_cli *cli, const json_t *rows)
 {
     hw_cli_table *t = hw_cli_table_new(cli->arena, "lrlrrlr");
-    static const char *const titles[] = {"head",         "by token", "95 %",      "of its layer",
+    static const char *const titles[] = {"head",        "by token", "95 %",        "of its layer",
                                          "by sentence", "95 %",     "of its layer"};
     for (int i = 0; i < 7; i++) hw_cli_cell(t, "%s", titles[i]);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        if (i % HW_IMPORTANCE_READINGS == 0)
-            hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
+        if (i % HW_IMPORTANCE_READINGS == 0) hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
         hw_cli_cell(t, "%.5f", number(row, "value"));
         print_interval(t, row, 5);
         hw_cli_cell(t, "%.3f", number(row, "normalised"));
@@ -103,7 +102,8 @@ const hw_cli_command hw_cli_heads_importance = {
     .most = 1,
     .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "How much the loss would change with each head's gate: the expected |dL/dxi| of Michel et al. 2019, over tokens "
+        "How much the loss would change with each head's gate: the expected |dL/dxi| of Michel et al. 2019, over "
+        "tokens "
         "and over sentences, as it is and normalised within each attention, with 95 % intervals; and Spearman's rank "
         "correlation of each with the change of loss when heads are ablated (by zero, mean and uniform attention).",
     .options = table,

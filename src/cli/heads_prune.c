@@ -53,8 +53,10 @@ static json_t *compute(hw_heads *h, hw_error *err)
     if (!hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &test, err) ||
         !hw_heads_selection(h, &test, &selection, err))
         return NULL;
-    hw_prune_options prune = {.reading = (hw_importance_reading)o->reading, .normalised = o->normalised,
-                              .trials = TRIALS, .seed = (uint64_t)h->options->seed};
+    hw_prune_options prune = {.reading = (hw_importance_reading)o->reading,
+                              .normalised = o->normalised,
+                              .trials = TRIALS,
+                              .seed = (uint64_t)h->options->seed};
     hw_search_options search = search_of(h);
     hw_meter *meter = hw_meter_new(h->bundle, &test, &search);
     const hw_pruning *p =
@@ -83,7 +85,7 @@ static void print_interval(hw_cli_table *t, const json_t *row, const char *low, 
 static void print(hw_heads *h, const json_t *result)
 {
     hw_cli_table *t = hw_cli_table_new(h->cli->arena, "rlrrlrlrl");
-    static const char *const titles[] = {"gone",        "the last",       "importance", "loss",          "change, 95 %",
+    static const char *const titles[] = {"gone",        "the last",     "importance", "loss",        "change, 95 %",
                                          "exact match", "change, 95 %", "BLEU",       "change, 95 %"};
     for (int i = 0; i < 9; i++) hw_cli_cell(t, "%s", titles[i]);
     const json_t *rows = json_object_get(result, "heads");
@@ -105,8 +107,8 @@ static void print(hw_heads *h, const json_t *result)
     printf("%s on %s, %.0f sentences: heads taken away, the least important first\n", h->model,
            json_string_value(json_object_get(result, "data")), number(result, "sentences"));
     hw_cli_table_print(t, stdout);
-    printf("\n%.0f of %.0f heads (%.0f %%) go before exact match falls by more than a point.\n", number(result, "spare"),
-           number(result, "network_heads"), 100 * number(result, "spare_share"));
+    printf("\n%.0f of %.0f heads (%.0f %%) go before exact match falls by more than a point.\n",
+           number(result, "spare"), number(result, "network_heads"), 100 * number(result, "spare_share"));
     hw_cli_wrap(stdout,
                 "Importance is |dL/dxi| on the validation set, computed anew after each removal; one head of each "
                 "attention stays. Changes are against the whole network, paired by sentence; intervals are over "
@@ -206,14 +208,22 @@ static bool remove_heads(hw_heads *h, const json_t *result, hw_error *err)
     return ok;
 }
 
-static const char *const columns[] = {"removed",          "name",
-                                      "share",            "importance",
-                                      "loss",             "loss_delta",
-                                      "low",              "high",
-                                      "exact_match",      "exact_match_delta",
-                                      "exact_match_low",  "exact_match_high",
-                                      "bleu",             "bleu_delta",
-                                      "bleu_low",         "bleu_high",
+static const char *const columns[] = {"removed",
+                                      "name",
+                                      "share",
+                                      "importance",
+                                      "loss",
+                                      "loss_delta",
+                                      "low",
+                                      "high",
+                                      "exact_match",
+                                      "exact_match_delta",
+                                      "exact_match_low",
+                                      "exact_match_high",
+                                      "bleu",
+                                      "bleu_delta",
+                                      "bleu_low",
+                                      "bleu_high",
                                       NULL};
 
 static const options defaults = {.common.seed = 1};
@@ -254,8 +264,10 @@ const hw_cli_command hw_cli_heads_prune = {
     .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
         "Takes the least important head away, again and again, until every attention has one left, and prints loss, "
-        "exact match and BLEU after each. Importance is computed on the validation set, anew each time. With --remove N "
-        "and --output DIR it writes a model without the parameters of the first N heads: it gives what gates of 0 give, "
+        "exact match and BLEU after each. Importance is computed on the validation set, anew each time. With --remove "
+        "N "
+        "and --output DIR it writes a model without the parameters of the first N heads: it gives what gates of 0 "
+        "give, "
         "but is smaller and faster, and both speeds are printed. The other heads keep their names. To train it "
         "further, begin another run with it: headwise train DIR/config.yaml --set training.init_from=DIR --set "
         "training.model_dir=OTHER.",

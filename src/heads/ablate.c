@@ -1,9 +1,9 @@
 /* Ablation: what a network loses when heads are put out of action.
  *
  * Three ways, since each asks something else. Gate 0 takes a head's output away (Michel et al. 2019, section 3), with
- * all that it always adds, and so is the harshest. Its mean output over the data leaves that and takes away what depends
- * on the sentence. Uniform attention leaves the values and takes away the choice among them. A head that can be missed
- * may be one of several that do the same: pairs, and layers with one head left, tell. */
+ * all that it always adds, and so is the harshest. Its mean output over the data leaves that and takes away what
+ * depends on the sentence. Uniform attention leaves the values and takes away the choice among them. A head that can be
+ * missed may be one of several that do the same: pairs, and layers with one head left, tell. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,8 +223,8 @@ hw_ablation *hw_ablation_study(hw_meter *meter, const hw_transformer *m, const h
     begin(a, &before);
     for (int i = 0; i < a->count; i++) {
         hw_ablated *x = &a->items[i];
-        hw_progress p = {.what = "ablate", .done = i, .total = a->count, .seconds = hw_seconds() - begun,
-                         .detail = x->name};
+        hw_progress p = {
+            .what = "ablate", .done = i, .total = a->count, .seconds = hw_seconds() - begun, .detail = x->name};
         if (progress) progress(&p, context);
         hw_head_changes_reset(changes);
         for (int k = 0; k < x->count; k++) hw_head_changes_add(changes, x->attention, x->heads[k], x->mode);
@@ -274,9 +274,9 @@ json_t *hw_ablation_json(const hw_ablation *a, const hw_transformer *m)
     bool translated = !isnan(a->bleu);
     json_t *heads = json_array();
     for (int i = 0; i < a->count; i++) json_array_append_new(heads, item_json(&a->items[i], m, translated));
-    json_t *o = json_pack("{s:I, s:s, s:i, s:o}", "sentences", (json_int_t)a->sentences, "groups",
-                          hw_ablation_groupings[a->options.groups], "trials", a->options.trials, "loss",
-                          number(a->loss));
+    json_t *o =
+        json_pack("{s:I, s:s, s:i, s:o}", "sentences", (json_int_t)a->sentences, "groups",
+                  hw_ablation_groupings[a->options.groups], "trials", a->options.trials, "loss", number(a->loss));
     json_object_set_new(o, "exact_match", translated ? number(a->match) : json_null());
     json_object_set_new(o, "bleu", number(a->bleu));
     json_object_set_new(o, "signature", translated ? json_string(a->signature) : json_null());

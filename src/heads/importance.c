@@ -110,9 +110,8 @@ static void study_heads(hw_importance *x, const hw_gate_gradients *g, uint64_t s
             hw_interval interval = {.low = NAN, .high = NAN};
             if (tally.count > 1) interval = hw_bootstrap_interval(&tally, x->trials, seed);
             hw_tally_clear(&tally);
-            x->items[h * HW_IMPORTANCE_READINGS + reading] =
-                (hw_head_importance){&g->heads[h], (hw_importance_reading)reading, values[0][h], interval.low,
-                                     interval.high, values[1][h]};
+            x->items[h * HW_IMPORTANCE_READINGS + reading] = (hw_head_importance){
+                &g->heads[h], (hw_importance_reading)reading, values[0][h], interval.low, interval.high, values[1][h]};
         }
     }
 }
@@ -140,8 +139,11 @@ static void measure_changes(const hw_bundle *bundle, check *c, hw_progress_funct
     double begun = hw_seconds();
     for (int mode = 0; mode < HW_ABLATION_MODES; mode++)
         for (int h = 0; h < g->count; h++) {
-            hw_progress p = {.what = "importance", .done = mode * g->count + h, .total = HW_ABLATION_MODES * g->count,
-                             .seconds = hw_seconds() - begun, .detail = "against ablation"};
+            hw_progress p = {.what = "importance",
+                             .done = mode * g->count + h,
+                             .total = HW_ABLATION_MODES * g->count,
+                             .seconds = hw_seconds() - begun,
+                             .detail = "against ablation"};
             if (progress) progress(&p, context);
             hw_head_changes_reset(changes);
             hw_head_changes_add(changes, g->heads[h].attention, g->heads[h].head, (hw_ablation_mode)mode);
@@ -232,7 +234,8 @@ hw_importance *hw_importance_study(const hw_bundle *bundle, const hw_study_set *
     const hw_gate_gradients *g = hw_gate_gradients_of(runner, bundle->network, set, arena);
     hw_runner_free(runner);
     size_t heads = (size_t)g->count;
-    double *values[2] = {hw_arena_alloc(arena, heads * sizeof **values), hw_arena_alloc(arena, heads * sizeof **values)};
+    double *values[2] = {hw_arena_alloc(arena, heads * sizeof **values),
+                         hw_arena_alloc(arena, heads * sizeof **values)};
     x->sentences = set->count;
     x->trials = trials;
     x->count = g->count * HW_IMPORTANCE_READINGS;
@@ -256,17 +259,17 @@ json_t *hw_importance_json(const hw_importance *x)
     json_t *heads = json_array(), *checks = json_array();
     for (int i = 0; i < x->count; i++) {
         const hw_head_importance *h = &x->items[i];
-        json_array_append_new(heads, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "name", h->head->name, "reading",
-                                               hw_importance_readings[h->reading], "value", number(h->value), "low",
-                                               number(h->low), "high", number(h->high), "normalised",
-                                               number(h->normalised)));
+        json_array_append_new(heads,
+                              json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "name", h->head->name, "reading",
+                                        hw_importance_readings[h->reading], "value", number(h->value), "low",
+                                        number(h->low), "high", number(h->high), "normalised", number(h->normalised)));
     }
     for (int i = 0; i < x->checks; i++) {
         const hw_importance_check *c = &x->check[i];
-        json_array_append_new(checks, json_pack("{s:s, s:b, s:s, s:o, s:o, s:o}", "reading",
-                                                hw_importance_readings[c->reading], "normalised", c->normalised,
-                                                "mode", hw_ablation_modes[c->mode], "rho", number(c->rho), "low",
-                                                number(c->low), "high", number(c->high)));
+        json_array_append_new(checks,
+                              json_pack("{s:s, s:b, s:s, s:o, s:o, s:o}", "reading", hw_importance_readings[c->reading],
+                                        "normalised", c->normalised, "mode", hw_ablation_modes[c->mode], "rho",
+                                        number(c->rho), "low", number(c->low), "high", number(c->high)));
     }
     return json_pack("{s:I, s:i, s:o, s:o}", "sentences", (json_int_t)x->sentences, "trials", x->trials, "heads", heads,
                      "correlations", checks);

@@ -75,8 +75,11 @@ hw_pruning *hw_pruning_study(const hw_bundle *bundle, const hw_study_set *select
     double begun = hw_seconds(), importance = NAN;
     hw_meter_measure(meter, NULL, &before);
     for (int h = -1;;) {
-        hw_progress now = {.what = "prune", .done = out->count, .total = p.count - m->attentions + 1,
-                           .seconds = hw_seconds() - begun, .detail = h < 0 ? "" : p.heads[h].name};
+        hw_progress now = {.what = "prune",
+                           .done = out->count,
+                           .total = p.count - m->attentions + 1,
+                           .seconds = hw_seconds() - begun,
+                           .detail = h < 0 ? "" : p.heads[h].name};
         if (progress) progress(&now, context);
         hw_meter_measure(meter, changes->settings, &after);
         hw_prune_step *s = &out->steps[out->count++];
