@@ -92,12 +92,16 @@ function explored(pair) {
             for (const d of drawings) d.drawing.mark(...(d.kind === kind ? [q, k] : [-1, -1]));
             out.textContent = readOut(labels, layers, q, k) || resting;
         };
-        const keep = (slot, drawing) => { slot.drawing = drawing; if (!drawings.includes(slot)) drawings.push(slot); return drawing; };
+        const keep = (slot, drawing) => {
+            slot.drawing = drawing;
+            if (!drawings.includes(slot)) drawings.push(slot);
+            return drawing;
+        };
         const matrices = explorer.view !== 'lines' && layers.map((l) => {
             const slot = { kind };
             return figure(l.head.name + '-line-' + pair.line, (l.head.mean ? 'mean' : l.name) + (l.head.main ? ': ' +
-                roleOf(l.head.main.role).short : ''), (width) => keep(slot, matrixDrawing({ labels, rows: l.rows, kind, marks, point,
-                name: l.head.name }, Math.min(width, 420))), { wide: true, class: 'small' });
+                roleOf(l.head.main.role).short : ''), (width) => keep(slot, matrixDrawing({ labels, rows: l.rows, kind,
+                marks, point, name: l.head.name }, Math.min(width, 420))), { wide: true, class: 'small' });
         });
         const slot = { kind };
         const lines = explorer.view !== 'matrices' && figure(attention + '-line-' + pair.line + '-lines', 'lines from ' +

@@ -12,7 +12,8 @@ function matrixDrawing({ labels, rows, kind, marks, point, name }, room) {
         : cut(labels.queries[q], 14));
     const rowNames = labels.queries.map((_, q) => rowName(q));
     const left = Math.max(...rowNames.map((t) => Array.from(t).length)) * 6.6 + 12, top = longest(labels.keys) * 6.2 + 12;
-    const cell = clamp(Math.floor((room - left - 6) / labels.keys.length), 9, 19), letters = { class: 'word', 'font-size': Math.min(12, cell + 2) };
+    const cell = clamp(Math.floor((room - left - 6) / labels.keys.length), 9, 19);
+    const letters = { class: 'word', 'font-size': Math.min(12, cell + 2) };
     const width = left + labels.keys.length * cell + 6, height = top + labels.queries.length * cell + 6;
     const x = (k) => left + k * cell, y = (q) => top + q * cell;
     const band = (attributes) => svg('rect', { class: 'band', visibility: 'hidden', ...attributes });
