@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes tests/fixtures/heads/probe.json: linear probes as NumPy has them, trained as src/heads/probe.c says (standardised inputs,
-mean cross-entropy, 150 steps of Adam from 0), how many test rows they get right, -log2 p of all test labels, and the online code
-length of the labels learnt from.
+"""Makes tests/fixtures/heads/probe.json: linear probes as NumPy has them, trained as src/heads/probe.c says (standardised
+inputs, mean cross-entropy with weight decay, 150 steps of Adam from 0), how many test rows they get right, -log2 p of all
+test labels, and the online code length of the labels learnt from.
 
     pip install numpy
     python3 scripts/make_probe_fixtures.py
@@ -26,7 +26,7 @@ def standard(x, mean, deviation):
     return np.hstack([z, np.ones((len(z), 1))])
 
 
-def train(x, labels, classes, steps=150, rate=0.05, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=1e-4):
+def train(x, labels, classes, steps=150, rate=0.05, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=2e-3):
     mean, deviation = x.mean(axis=0), x.std(axis=0)
     deviation = np.where(deviation ** 2 > 1e-18, deviation, 1.0)
     z, y = standard(x, mean, deviation), np.eye(classes)[labels]

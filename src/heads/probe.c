@@ -11,7 +11,7 @@
 #include <headwise/heads.h>
 
 enum { STEPS = 150 };
-static const double RATE = 0.05, BETA1 = 0.9, BETA2 = 0.999, EPSILON = 1e-8, DECAY = 1e-4;
+static const double RATE = 0.05, BETA1 = 0.9, BETA2 = 0.999, EPSILON = 1e-8, DECAY = 2e-3;
 
 /* A layer's weights: [inputs + 1][outputs], the bias last. */
 typedef struct layer {
