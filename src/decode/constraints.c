@@ -19,6 +19,7 @@ static void keep_only(int32_t id, hw_real *logits, int64_t n)
 
 static void refuse_repeats(const hw_constraints *c, hw_real *logits)
 {
+    if (c->length < c->no_repeat) return;
     int64_t before = c->no_repeat - 1; /* tokens of a run before its last */
     const int32_t *latest = c->ids + c->length - before;
     for (int64_t i = 0; i + before < c->length; i++)
