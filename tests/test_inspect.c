@@ -257,8 +257,8 @@ START_TEST(cells_are_as_dark_as_weights)
     json_decref(root);
     const outcome *o = RUN("headwise", "inspect", model, "--source", "the", "--target", "le");
     ck_done(o);
-    ck_has(o, "encoder.0.self\n     head 0   head 1\n       <        < \n     t /      t / \n     h s      h s \n     "
-              "e >      e > \n");
+    ck_has(o, "encoder.0.self\n     head 0   head 1\n       <        <\n     t /      t /\n     h s      h s\n     "
+              "e >      e >\n");
     ck_has(o, row);
 }
 END_TEST
