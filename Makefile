@@ -9,6 +9,9 @@
 #   make valgrind every test under valgrind (slow; SUITE=test_NAME runs one suite, here and in the two below)
 #   make coverage the share of lines of src/ that the tests run
 #   make check-one one precision only: REAL=float SUITE=test_nn
+#   make hostile-lines N=100000: so many odd lines through translate, in a file and each alone
+#   make fuzz     readers of safetensors, YAML and text under libFuzzer (clang), FUZZ_SECONDS=600 each
+#   make tsan     training and translating under the thread sanitizer
 #   make kill-test N=200: kill training at so many random moments; each run must go on to the same bytes
 #
 # REAL=float|double chooses the number type (double is for checking gradients); objects go to build/REAL[-VARIANT].
@@ -111,7 +114,8 @@ $(OUT)/tests/run: $(TEST_OBJECTS) $(OUT)/libheadwise.a
 	$(call SAY,LD)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs check) $(LDLIBS)
 
 # Builds everything of one precision and runs nothing, to see whether a compiler has anything to say.
-.PHONY: build-one
+.PHONY: build-one build-program
+build-program: $(OUT)/headwise
 build-one: $(OUT)/headwise $(OUT)/tests/run
 
 .PHONY: toy
@@ -133,6 +137,39 @@ check-one: $(OUT)/tests/run $(OUT)/headwise
 N ?= 200
 kill-test: $(OUT)/tests/run
 	HEADWISE_KILLS=$(N) $(OUT)/tests/run test_train_kill
+
+hostile-lines: N = 100000
+hostile-lines: $(OUT)/tests/run
+	HEADWISE_LINES=$(N) HEADWISE_MODEL=models/toy $(OUT)/tests/run test_hostile_lines
+
+# fuzz/NAME.c is a fuzzer; what it found stays in build/fuzz/NAME, and becomes a test.
+FUZZERS := $(basename $(notdir $(wildcard fuzz/*.c)))
+FUZZ_SECONDS ?= 600
+$(OUT)/fuzz/%: fuzz/%.c $(OUT)/libheadwise.a
+	@mkdir -p $(@D)
+	$(call SAY,LD)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+.PHONY: fuzz-build fuzz-run fuzz tsan hostile-lines
+fuzz-build: $(FUZZERS:%=$(OUT)/fuzz/%)
+fuzz-run: fuzz-build
+	@for f in $(FUZZERS); do \
+	    mkdir -p build/fuzz/$$f && nice -n 19 $(OUT)/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
+	        -max_len=4096 -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/$$f- build/fuzz/$$f || exit 1; \
+	done
+fuzz:
+	@$(MAKE) --no-print-directory fuzz-run CC=clang CXX=clang++ VARIANT=-fuzz OPT="-O1 -g" \
+	    EXTRA="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+
+# BLAS is not built for it, but runs on one thread a shard. The program ends with 66 where two threads met.
+tsan:
+	@$(MAKE) --no-print-directory build-program VARIANT=-tsan OPT="-O1 -g" EXTRA="-fsanitize=thread"
+	@rm -rf build/tsan
+	TSAN_OPTIONS=halt_on_error=1 $(OUT)-tsan/headwise train configs/toy_translate.yaml --threads 4 --quiet --overwrite \
+	    --set training.model_dir=build/tsan --set training.max_steps=20 --set training.warmup_steps=5 \
+	    --set training.validate_every=10 --set training.validate_sentences=100
+	head -200 data/toy/test.en | TSAN_OPTIONS=halt_on_error=1 $(OUT)-tsan/headwise translate build/tsan --threads 4 --beam 4 \
+	    > build/tsan/translations
+	test $$(wc -l < build/tsan/translations) -eq 200
 
 # Under these tools all tests are slower.
 sanitize:
