@@ -169,7 +169,6 @@ void hw_cli_progress_clear(void); /* takes the line off the terminal, before som
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-#define hw_cli_count hw_thousands
 /* "1:02:03" into text, which is returned. */
 const char *hw_cli_duration(double seconds, char text[32]);
 

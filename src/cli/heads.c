@@ -96,7 +96,10 @@ int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_h
     if (!config) return cli->status;
     hw_error err;
     hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
-    if (!bundle) return hw_cli_fail(&err);
+    if (!bundle || !hw_bundle_is_finite(bundle, cli->arguments[0], &err)) {
+        hw_bundle_free(bundle);
+        return hw_cli_fail(&err);
+    }
     hw_heads h = {.cli = cli,
                   .model = cli->arguments[0],
                   .bundle = bundle,

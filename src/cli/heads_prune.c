@@ -166,7 +166,7 @@ static void print_removal(hw_heads *h, const hw_removal *r, const char *director
     static const char *const titles[] = {"", "gates at 0", "removed", "change"};
     for (int i = 0; i < 4; i++) hw_cli_cell(t, "%s", titles[i]);
     hw_cli_cell(t, "parameters");
-    for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_cli_count(r->parameters[k], text[k]));
+    for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_thousands(r->parameters[k], text[k]));
     hw_cli_cell(t, "%+.1f %%", 100.0 * (double)(r->parameters[1] - r->parameters[0]) / (double)r->parameters[0]);
     const struct {
         const char *title;
@@ -174,7 +174,7 @@ static void print_removal(hw_heads *h, const hw_removal *r, const char *director
     } speeds[] = {{"tokens/s, target fed", r->scored}, {"tokens/s, translating", r->translated}};
     for (int i = 0; i < 2; i++) {
         hw_cli_cell(t, "%s", speeds[i].title);
-        for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_cli_count((int64_t)speeds[i].speed[k], text[k]));
+        for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_thousands((int64_t)speeds[i].speed[k], text[k]));
         hw_cli_cell(t, "%+.1f %%", 100 * (speeds[i].speed[1] / speeds[i].speed[0] - 1));
     }
     hw_cli_table_print(t, stdout);
