@@ -72,7 +72,7 @@ static void losses(hw_head_changes *changes, const hw_head *head, double gate, d
 static void compare_with_differences(bool with_a_closed_gate)
 {
     bool exact = sizeof(hw_real) == sizeof(double);
-    double h = exact ? 1e-3 : 4e-3, tolerance = exact ? 1e-6 : 2e-2, at[4][SENTENCES];
+    double h = exact ? 1e-4 : 4e-3, tolerance = exact ? 1e-6 : 2e-2, at[4][SENTENCES];
     hw_head_changes *changes = hw_head_changes_new(bundle->network, NULL, arena);
     if (with_a_closed_gate) hw_head_changes_add(changes, 0, 1, HW_ABLATE_ZERO);
     const hw_gate_gradients *g = gradients(changes->settings);
