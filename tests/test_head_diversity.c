@@ -1,5 +1,5 @@
-/* Training with heads pushed apart: what the terms are for rows that are known by hand, that each lowers its own measure,
- * and that runs with them are as repeatable as runs without. Their gradients stand in test_gradient.c. */
+/* Training with heads pushed apart: what the terms are for rows that are known by hand, that each lowers its own
+ * measure, and that runs with them are as repeatable as runs without. Their gradients stand in test_gradient.c. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,10 @@ static const struct {
     {"the same one-hots", {{0, 1, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 0}}, 1, 1, 6, 0},
     {"uniform",
      {{0.25, 0.25, 0.25, 0.25}, {0.25, 0.25, 0.25, 0.25}, {0.25, 0.25, 0.25, 0.25}},
-     0.25, 0.25, 3 * 0.75 * 0.75 + 6 * 0.0625, 1},
+     0.25,
+     0.25,
+     3 * 0.75 * 0.75 + 6 * 0.0625,
+     1},
     {"disjoint one-hots", {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 1}}, 0, 1.0 / 3, 0, 0},
     {"disjoint, one spread over two", {{1, 0, 0, 0}, {0, 0.5, 0.5, 0}, {0, 0, 0, 1}}, 0, 2.5 / 9, 0.25, 1.0 / 6},
     {"two alike", {{1, 0, 0, 0}, {1, 0, 0, 0}, {0, 0, 1, 0}}, 1.0 / 3, 5.0 / 9, 2, 0},
@@ -47,8 +50,8 @@ START_TEST(position_of_known_rows)
         {(double)hw_head_entropy(t, w, &blocks)->data[0], rows[_i].entropy},
     };
     for (int i = 0; i < 4; i++)
-        ck_assert_msg(fabs(figures[i].is - figures[i].should) < CLOSE, "%s, figure %d: %.9g, not %.9g", rows[_i].name, i,
-                      figures[i].is, figures[i].should);
+        ck_assert_msg(fabs(figures[i].is - figures[i].should) < CLOSE, "%s, figure %d: %.9g, not %.9g", rows[_i].name,
+                      i, figures[i].is, figures[i].should);
     hw_tape_free(t);
 }
 END_TEST
@@ -64,7 +67,8 @@ START_TEST(cosine_of_known_rows)
     hw_tape *t = hw_tape_new();
     hw_tape_reset(t, HW_INFERENCE);
     for (int i = 0; i < 4; i++) {
-        hw_tensor *y = hw_head_cosine(t, hw_tape_matrix(t, 1, 7, x, false), 1, 3, 2, cases[i].diagonal, cases[i].squared);
+        hw_tensor *y =
+            hw_head_cosine(t, hw_tape_matrix(t, 1, 7, x, false), 1, 3, 2, cases[i].diagonal, cases[i].squared);
         ck_assert_msg(fabs((double)y->data[0] - cases[i].should) < CLOSE, "case %d: %.9g", i, (double)y->data[0]);
     }
     hw_tensor *none = hw_head_cosine(t, hw_tape_matrix(t, 1, 6, NULL, false), 0, 3, 2, false, false);
@@ -184,7 +188,8 @@ START_TEST(where_and_schedule_count)
         directory = hw_arena_string(arena, "run%d/checkpoint.safetensors", i);
         bytes[i] = scratch_read(scratch_path(directory), &sizes[i]);
         for (int k = 0; k < i; k++)
-            ck_assert_msg(sizes[i] != sizes[k] || memcmp(bytes[i], bytes[k], sizes[i]), "runs %d and %d are the same", i, k);
+            ck_assert_msg(sizes[i] != sizes[k] || memcmp(bytes[i], bytes[k], sizes[i]), "runs %d and %d are the same",
+                          i, k);
     }
     for (int i = 0; i < RUNS; i++) free(bytes[i]);
 }
@@ -198,9 +203,9 @@ START_TEST(strengths)
         int64_t step;
         double should;
     } cases[] = {
-        {HW_STRENGTH_CONSTANT, 1, 1}, {HW_STRENGTH_RISE, 25, 0.25}, {HW_STRENGTH_RISE, 100, 1}, {HW_STRENGTH_FALL, 100, 0},
-        {HW_STRENGTH_FALL, 25, 0.75}, {HW_STRENGTH_V, 5, 0.75},     {HW_STRENGTH_V, 20, 0},     {HW_STRENGTH_V, 60, 0.5},
-        {HW_STRENGTH_V, 100, 1},
+        {HW_STRENGTH_CONSTANT, 1, 1}, {HW_STRENGTH_RISE, 25, 0.25}, {HW_STRENGTH_RISE, 100, 1},
+        {HW_STRENGTH_FALL, 100, 0},   {HW_STRENGTH_FALL, 25, 0.75}, {HW_STRENGTH_V, 5, 0.75},
+        {HW_STRENGTH_V, 20, 0},       {HW_STRENGTH_V, 60, 0.5},     {HW_STRENGTH_V, 100, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_double_eq_tol(hw_strength(c, cases[i].schedule, cases[i].step), cases[i].should, 1e-12);
@@ -209,8 +214,8 @@ END_TEST
 
 /* ---- DropHead ---------------------------------------------------------------------------------------------------- */
 
-/* What heads give goes through gates of 0 or H over the number of those that stay; a sentence has one pattern, and about
- * the wanted share is gone. */
+/* What heads give goes through gates of 0 or H over the number of those that stay; a sentence has one pattern, and
+ * about the wanted share is gone. */
 START_TEST(drop_head_drops_whole_heads)
 {
     enum { SENTENCES = 400, HEADS = 4, D = 8 };
@@ -225,9 +230,14 @@ START_TEST(drop_head_drops_whole_heads)
     hw_pass pass = {.tape = t, .recorder = &recorder, .drop_head = 0.5};
     hw_tensor *x = hw_tape_matrix(t, 2 * SENTENCES, D, NULL, false), *w = hw_tape_matrix(t, 3 * D, D, NULL, false);
     hw_tensor *out = hw_tape_matrix(t, D, D, NULL, false), *ones = hw_tape_matrix(t, 1, D, NULL, false);
-    hw_attention_layer a = {.scope = "layer", .name = "encoder.0.self", .heads = HEADS, .head_width = 2,
-                            .query_weight = w, .query_bias = hw_tape_matrix(t, 1, 3 * D, NULL, false),
-                            .output_weight = out, .output_bias = ones,
+    hw_attention_layer a = {.scope = "layer",
+                            .name = "encoder.0.self",
+                            .heads = HEADS,
+                            .head_width = 2,
+                            .query_weight = w,
+                            .query_bias = hw_tape_matrix(t, 1, 3 * D, NULL, false),
+                            .output_weight = out,
+                            .output_bias = ones,
                             .add_norm = {.norm = {"norm", ones, ones}, .pre = false}};
     hw_self_attention(&pass, &a, x, sentences, false, NULL);
     int gone = 0, most = 0;
@@ -265,16 +275,20 @@ static const struct {
      "--set: training.head_diversity.where: it is empty; name one of encoder, decoder, cross at least"},
     {{"training.head_diversity.where=encoder,self", NULL},
      "--set: training.head_diversity.where: self is none of encoder, decoder, cross"},
-    {{"training.head_diversity.where=cross,cross", NULL}, "--set: training.head_diversity.where: cross stands there twice"},
+    {{"training.head_diversity.where=cross,cross", NULL},
+     "--set: training.head_diversity.where: cross stands there twice"},
     {{"training.head_diversity.kind=position", "training.head_diversity.squared=true"},
      "--set: training.head_diversity.squared: only kinds output and subspace have a cosine"},
     {{"training.head_diversity.kind=output", "training.head_diversity.entropy=0.1"},
      "--set: training.head_diversity.entropy: only kind position has a term of entropy"},
     {{"training.head_diversity.kind=orthogonal", "training.head_diversity.diagonal=true"},
-     "--set: training.head_diversity.diagonal: only kinds output, subspace and position leave it open whether a head is "
+     "--set: training.head_diversity.diagonal: only kinds output, subspace and position leave it open whether a head "
+     "is "
      "paired with itself"},
-    {{"training.head_diversity.weight=-0.1", NULL}, "--set: training.head_diversity.weight: -0.1 is too small; it must be at least 0"},
-    {{"training.head_diversity.weight=inf", NULL}, "--set: training.head_diversity.weight: expected a number, found inf"},
+    {{"training.head_diversity.weight=-0.1", NULL},
+     "--set: training.head_diversity.weight: -0.1 is too small; it must be at least 0"},
+    {{"training.head_diversity.weight=inf", NULL},
+     "--set: training.head_diversity.weight: expected a number, found inf"},
 };
 
 START_TEST(wrong_configurations_are_refused)

@@ -95,9 +95,11 @@ END_TEST
 START_TEST(closed_heads_are_zero_in_the_model)
 {
     train_whole(train_config(arena, "base", ""), 2);
-    const char *from = hw_arena_string(arena, "training.init_from=%s;training.head_l0.weight=100;"
-                                              "training.head_l0.learning_rate=0.5;training.metric=loss;"
-                                              "training.validate_every=0", scratch_path("base"));
+    const char *from = hw_arena_string(arena,
+                                       "training.init_from=%s;training.head_l0.weight=100;"
+                                       "training.head_l0.learning_rate=0.5;training.metric=loss;"
+                                       "training.validate_every=0",
+                                       scratch_path("base"));
     train_whole(train_config(arena, "closed", from), 2);
     hw_error err;
     hw_bundle *b = hw_bundle_load(scratch_path("closed"), &err);
@@ -119,8 +121,14 @@ START_TEST(the_expected_number_falls_with_the_price)
 {
     hw_config *c = train_config(arena, "x", "training.head_l0.weight=1");
     hw_error err;
-    hw_transformer_options o = {.encoder_layers = 1, .decoder_layers = 1, .width = 16, .heads = 4, .feed_forward = 8,
-                                .source_vocabulary = 9, .target_vocabulary = 9, .tied = HW_TIED_NONE};
+    hw_transformer_options o = {.encoder_layers = 1,
+                                .decoder_layers = 1,
+                                .width = 16,
+                                .heads = 4,
+                                .feed_forward = 8,
+                                .source_vocabulary = 9,
+                                .target_vocabulary = 9,
+                                .tied = HW_TIED_NONE};
     hw_transformer *m = hw_transformer_new(&o, false, &err);
     ck_assert_msg(m != NULL, "%s", err.message);
     hw_gates *g = hw_gates_new(m, c);
@@ -139,12 +147,12 @@ END_TEST
 static const struct {
     const char *setting, *message;
 } wrong[] = {
-    {"training.ema=0.9",
-     "--set: training.head_l0.weight: with gates of heads there is no training.ema, whose weights would know nothing of "
-     "them"},
-    {"training.keep_checkpoints=2",
-     "--set: training.head_l0.weight: with gates of heads there is no training.keep_checkpoints, whose weights would know "
-     "nothing of them"},
+    {"training.ema=0.9", "--set: training.head_l0.weight: with gates of heads there is no training.ema, whose weights "
+                         "would know nothing of "
+                         "them"},
+    {"training.keep_checkpoints=2", "--set: training.head_l0.weight: with gates of heads there is no "
+                                    "training.keep_checkpoints, whose weights would know "
+                                    "nothing of them"},
 };
 
 START_TEST(averages_are_refused)

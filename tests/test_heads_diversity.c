@@ -53,8 +53,7 @@ START_TEST(cka_and_effective_number)
     hw_cka_add(c, rows, 7);
     hw_cka_add(c, rows + 7 * 15, count - 7); /* in parts as at once */
     hw_cka_matrix(c, matrix);
-    for (int i = 0; i < 25; i++)
-        ck_assert_double_eq_tol(matrix[i], at(json_object_get(f, "cka"), i / 5, i % 5), 1e-6);
+    for (int i = 0; i < 25; i++) ck_assert_double_eq_tol(matrix[i], at(json_object_get(f, "cka"), i / 5, i % 5), 1e-6);
     ck_assert_double_eq_tol(matrix[1], 1, 1e-9); /* rotated, scaled, shifted */
     ck_assert_double_eq_tol(hw_effective_number(matrix, 5), json_number_value(json_object_get(f, "effective")), 1e-6);
     hw_cka_free(c);
@@ -147,7 +146,8 @@ START_TEST(the_study_measures_what_training_lowers)
     const json_t *overall = json_object_get(result, "overall");
     for (int i = 0; i < 4; i++) {
         double is = json_number_value(json_object_get(overall, kinds[i].key)), should = by_ops(s, kinds[i].kind);
-        ck_assert_msg(fabs(is - should) < 1e-5 * fmax(1, fabs(should)), "%s: %.9g, by ops %.9g", kinds[i].key, is, should);
+        ck_assert_msg(fabs(is - should) < 1e-5 * fmax(1, fabs(should)), "%s: %.9g, by ops %.9g", kinds[i].key, is,
+                      should);
     }
     json_decref(result);
     toy_study_free(s);

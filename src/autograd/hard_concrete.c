@@ -1,7 +1,7 @@
-/* Gates that training can close: the hard concrete distribution of Louizos et al. 2018, "Learning Sparse Neural Networks
- * through L0 Regularization", section 2.2 and equations 10 to 13, over the heads of an attention as in Voita et al. 2019,
- * section 6.1. A gate is a sigmoid with noise, stretched from (0, 1) to (-0.1, 1.1) and cut at 0 and 1, so that it is
- * exactly 0 or 1 with a probability of its own and still has a gradient in between. */
+/* Gates that training can close: the hard concrete distribution of Louizos et al. 2018, "Learning Sparse Neural
+ * Networks through L0 Regularization", section 2.2 and equations 10 to 13, over the heads of an attention as in Voita
+ * et al. 2019, section 6.1. A gate is a sigmoid with noise, stretched from (0, 1) to (-0.1, 1.1) and cut at 0 and 1, so
+ * that it is exactly 0 or 1 with a probability of its own and still has a gradient in between. */
 #include <math.h>
 
 #include "op.h"
@@ -10,9 +10,8 @@ static const double GAMMA = -0.1, ZETA = 1.1, BETA = 2.0 / 3.0; /* what both pap
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* hard_concrete: z = min(1, max(0, s (zeta - gamma) + gamma)), s = sigmoid((log u - log(1 - u) + a) / beta); without noise
- * s = sigmoid(a) (equation 13: no temperature then)
- *   da += dz (zeta - gamma) s (1 - s) / beta where 0 < z < 1 */
+/* hard_concrete: z = min(1, max(0, s (zeta - gamma) + gamma)), s = sigmoid((log u - log(1 - u) + a) / beta); without
+ * noise s = sigmoid(a) (equation 13: no temperature then) da += dz (zeta - gamma) s (1 - s) / beta where 0 < z < 1 */
 typedef struct noise_options {
     const hw_real *noise;
 } noise_options;

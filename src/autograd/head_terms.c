@@ -11,16 +11,13 @@
 #define SMALLEST 1e-30 /* a weight below it has no logarithm worth having */
 
 /* What a mean over pairs of heads is divided by. */
-static double pairs(int64_t heads, bool diagonal)
-{
-    return (double)(heads * (diagonal ? heads : heads - 1));
-}
+static double pairs(int64_t heads, bool diagonal) { return (double)(heads * (diagonal ? heads : heads - 1)); }
 
 /* ---- vectors of the heads ---------------------------------------------------------------------------------------- */
 
 /* head_cosine: y_n = mean over heads i, j of G_ij or G_ij^2, G_ij = u_i . u_j, u_i = x_ni / sqrt(|x_ni|^2 + 1e-12)
- *   du_i = dy_n sum_j c_ij u_j, c_ij = 2 or 4 G_ij over the number of pairs;  dx_ni += (du_i - (du_i . u_i) u_i) / |x_ni|
- * Pairs with i = j are part of the mean only with `diagonal`. */
+ *   du_i = dy_n sum_j c_ij u_j, c_ij = 2 or 4 G_ij over the number of pairs;  dx_ni += (du_i - (du_i . u_i) u_i) /
+ * |x_ni| Pairs with i = j are part of the mean only with `diagonal`. */
 typedef struct cosine_options {
     int64_t column, heads, width;
     bool diagonal, squared;
@@ -226,6 +223,12 @@ hw_tensor *hw_head_orthogonal(hw_tape *t, hw_tensor *weights, const hw_attention
     return over_rows(t, &hw_op_head_orthogonal, weights, blocks, true);
 }
 
+/* Of the precision that is computed in: the logarithm is what the term costs. */
+static hw_real log_of(hw_real x)
+{
+    return sizeof x == sizeof(float) ? (hw_real)logf((float)x) : (hw_real)log((double)x);
+}
+
 /* head_entropy: y_t = mean over heads of -sum_k A_thk log A_thk / log(visible keys), 0 where one key is visible
  *   dA_thk += -dy_t (log A_thk + 1) / (H log(visible keys)) */
 static void entropy_row(hw_node *n, const row_at *at, hw_real *y, hw_real *dx)
@@ -237,9 +240,11 @@ static void entropy_row(hw_node *n, const row_at *at, hw_real *y, hw_real *dx)
         hw_real *d = dx ? dx + at->first + h * at->step : NULL;
         for (int64_t k = 0; k < at->visible; k++) {
             if (a[k] <= (hw_real)SMALLEST) continue;
-            hw_real l = (hw_real)log((double)a[k]);
-            if (d) d[k] -= (hw_real)scale * *y * (l + 1);
-            else sum -= (double)(a[k] * l);
+            hw_real l = log_of(a[k]);
+            if (d)
+                d[k] -= (hw_real)scale * *y * (l + 1);
+            else
+                sum -= (double)(a[k] * l);
         }
     }
     if (!dx) *y = (hw_real)(sum * scale);

@@ -18,16 +18,21 @@ static json_t *compute(hw_heads *h, hw_error *err)
 {
     hw_study_set set;
     if (!hw_study_set_load(h->cli->arena, h->bundle, h->directory, h->prefix, &set, err)) return NULL;
-    const hw_diversity *d =
-        hw_diversity_study(h->bundle, &set, hw_cli_progress_show, &h->progress, h->cli->arena);
+    const hw_diversity *d = hw_diversity_study(h->bundle, &set, hw_cli_progress_show, &h->progress, h->cli->arena);
     return hw_diversity_json(d, h->bundle->network);
 }
 
 static const struct {
     const char *title, *key;
 } figures[] = {
-    {"JS distance", "js"},    {"output", "output"}, {"squared", "output_squared"}, {"subspace", "subspace"},
-    {"position", "position"}, {"|AA'-I|^2", "orthogonal"}, {"CKA", "cka"}, {"effective heads", "effective_heads"},
+    {"JS distance", "js"},
+    {"output", "output"},
+    {"squared", "output_squared"},
+    {"subspace", "subspace"},
+    {"position", "position"},
+    {"|AA'-I|^2", "orthogonal"},
+    {"CKA", "cka"},
+    {"effective heads", "effective_heads"},
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -50,8 +55,10 @@ static void print_layers(hw_heads *h, const json_t *result)
     for (size_t i = 0; i <= count; i++) {
         const json_t *row = i < count ? json_array_get(layers, i) : json_object_get(result, "overall");
         hw_cli_cell(t, "%s", i < count ? json_string_value(json_object_get(row, "name")) : "mean");
-        if (i < count) hw_cli_cell(t, "%d", (int)json_integer_value(json_object_get(row, "heads")));
-        else hw_cli_cell(t, "%s", "");
+        if (i < count)
+            hw_cli_cell(t, "%d", (int)json_integer_value(json_object_get(row, "heads")));
+        else
+            hw_cli_cell(t, "%s", "");
         for (int k = 0; k < FIGURES; k++) number(t, row, figures[k].key);
     }
     hw_cli_table_print(t, stdout);
@@ -84,12 +91,15 @@ static void print(hw_heads *h, const json_t *result)
 {
     printf("%s on %s, %.0f sentences\n", h->model, json_string_value(json_object_get(result, "data")),
            json_number_value(json_object_get(result, "sentences")));
-    if (((const options *)h->options)->map) print_map(h, result);
-    else print_layers(h, result);
+    if (((const options *)h->options)->map)
+        print_map(h, result);
+    else
+        print_layers(h, result);
 }
 
-static const char *const columns[] = {"name",     "kind",     "x",  "y",   "js",      "output",    "output_squared",
-                                      "subspace", "subspace_squared", "position", "cka", "nearest", "nearest_js", NULL};
+static const char *const columns[] = {
+    "name",     "kind", "x",       "y",          "js", "output", "output_squared", "subspace", "subspace_squared",
+    "position", "cka",  "nearest", "nearest_js", NULL};
 
 const hw_heads_verb hw_heads_diversity = {.name = "diversity", .compute = compute, .print = print, .columns = columns};
 
@@ -106,9 +116,11 @@ const hw_cli_command hw_cli_heads_diversity = {
     .most = 1,
     .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Means over all rows of the data and all pairs of different heads of an attention. JS distance: between where two "
+        "Means over all rows of the data and all pairs of different heads of an attention. JS distance: between where "
+        "two "
         "heads look, 0 to 1. output, subspace: the cosine between what they give and between their values; squared: "
-        "of outputs. position: the product of their weights, 1 where both look at one word. |AA'-I|^2: of the weights A of "
+        "of outputs. position: the product of their weights, 1 where both look at one word. |AA'-I|^2: of the weights "
+        "A of "
         "all heads at a word. CKA: how alike their outputs are up to rotation and scale (linear), 0 to 1. effective "
         "heads: how many different ones there are, from the eigenvalues of CKA. The disagreements of Li et al. 2018, "
         "which also pair a head with itself, stand in the JSON.",

@@ -1,9 +1,9 @@
 /* How different the heads of a network are, over a data set.
  *
- * Every pair of heads of one kind (encoder, decoder, cross) is compared: where they look, by the Jensen-Shannon distance
- * of their rows (Clark et al. 2019, section 6), and what they give, by linear CKA; heads of one layer also by what Li et
- * al. 2018 call agreement of position, output and subspace. A slice of the set at a time is run; its sentences leave
- * sums, which are added in their order, so that nothing depends on threads. */
+ * Every pair of heads of one kind (encoder, decoder, cross) is compared: where they look, by the Jensen-Shannon
+ * distance of their rows (Clark et al. 2019, section 6), and what they give, by linear CKA; heads of one layer also by
+ * what Li et al. 2018 call agreement of position, output and subspace. A slice of the set at a time is run; its
+ * sentences leave sums, which are added in their order, so that nothing depends on threads. */
 #include "heads/diversity.h"
 
 #include <math.h>
@@ -183,8 +183,8 @@ static void run_slice(survey *s, hw_runner *runner, pair_sums *total, hw_cka **c
     for (int64_t i = 0; i < s->slice.count; i++)
         s->sums[i] = hw_arena_calloc(arena, (size_t)s->count, sizeof *s->sums[i]);
     for (int k = 0; k < HW_ATTENTION_KINDS; k++)
-        s->outputs[k] = hw_arena_alloc(arena, (size_t)(at[k == HW_ENCODER_SELF ? HW_SOURCE : HW_TARGET] *
-                                                       s->of_kind[k] * width) * sizeof(double));
+        s->outputs[k] = hw_arena_alloc(
+            arena, (size_t)(at[k == HW_ENCODER_SELF ? HW_SOURCE : HW_TARGET] * s->of_kind[k] * width) * sizeof(double));
     hw_study_visit(&s->slice, runner, &(hw_visit_options){.weights = true}, visit, s);
     for (int64_t i = 0; i < s->slice.count; i++)
         for (int p = 0; p < s->count; p++) add_sums(&total[p], &s->sums[i][p]);
@@ -240,7 +240,8 @@ static void finish_kind(hw_diversity *d, const survey *s, hw_attention_kind kind
     int n = s->of_kind[kind];
     size_t square = (size_t)n * (size_t)n;
     hw_arena *arena = hw_arena_new(0);
-    double *similar = hw_arena_alloc(arena, square * sizeof *similar), *part = hw_arena_alloc(arena, square * sizeof *part);
+    double *similar = hw_arena_alloc(arena, square * sizeof *similar),
+           *part = hw_arena_alloc(arena, square * sizeof *part);
     double *distance = hw_arena_calloc(arena, square, sizeof *distance);
     double(*place)[2] = hw_arena_calloc(arena, (size_t)n, sizeof *place);
     int *index = hw_arena_calloc(arena, (size_t)n, sizeof *index);
@@ -285,8 +286,11 @@ hw_diversity *hw_diversity_study(const hw_bundle *bundle, const hw_study_set *se
         s.slice.pairs += at;
         s.slice.count = set->count - at < SLICE ? set->count - at : SLICE;
         run_slice(&s, runner, total, cka, rows);
-        hw_progress p = {.what = "diversity", .done = at + s.slice.count, .total = set->count,
-                         .seconds = hw_seconds() - begun, .last = at + SLICE >= set->count};
+        hw_progress p = {.what = "diversity",
+                         .done = at + s.slice.count,
+                         .total = set->count,
+                         .seconds = hw_seconds() - begun,
+                         .last = at + SLICE >= set->count};
         if (progress) progress(&p, context);
     }
     for (int k = 0; k < HW_ATTENTION_KINDS; k++) {

@@ -81,7 +81,8 @@ static json_t *overall_json(const json_t *layers)
 {
     json_t *o = json_object(), *value;
     const char *key;
-    json_object_foreach(json_array_get(layers, 0), key, value) {
+    json_object_foreach(json_array_get(layers, 0), key, value)
+    {
         double sum = 0, count = 0;
         if (json_is_string(value) || json_is_integer(value)) continue;
         for (size_t i = 0; i < json_array_size(layers); i++) {

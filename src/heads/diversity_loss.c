@@ -3,8 +3,8 @@
  * Output, subspace, position: Li et al. 2018, "Multi-Head Attention with Disagreement Regularization", section 3, whose
  * disagreements are made large; here agreement is made small, which is the same. Orthogonal: the penalty of Lin et al.
  * 2017, "A Structured Self-Attentive Sentence Embedding", section 2.2, a query at a time with the heads in place of its
- * hops; it is smallest where rows are one-hot and apart, so it also rewards sharp heads. Each is a mean over the rows of
- * the batch, then over attentions, so that a weight means the same for any batch and depth. */
+ * hops; it is smallest where rows are one-hot and apart, so it also rewards sharp heads. Each is a mean over the rows
+ * of the batch, then over attentions, so that a weight means the same for any batch and depth. */
 #include <string.h>
 
 #include <headwise/heads.h>
@@ -66,9 +66,9 @@ hw_tensor *hw_diversity_term(hw_tape *t, const hw_transformer *m, const hw_recor
     const char *outer = hw_tape_scope(t, "head diversity");
     for (int a = 0; a < m->attentions; a++) {
         if (!has_term(m, c, a)) continue;
-        bool source = hw_attention_kind_of(m, a) == HW_ENCODER_SELF || (hw_attention_kind_of(m, a) == HW_CROSS &&
-                                                                        c->training.head_diversity.kind ==
-                                                                            HW_DIVERSITY_SUBSPACE);
+        bool source =
+            hw_attention_kind_of(m, a) == HW_ENCODER_SELF ||
+            (hw_attention_kind_of(m, a) == HW_CROSS && c->training.head_diversity.kind == HW_DIVERSITY_SUBSPACE);
         hw_tensor *term = hw_sum(t, rows_of(t, c, hw_transformer_attention(m, a), &recorded[a]));
         term = hw_scale(t, term, (hw_real)(1 / (attentions * (double)(source ? source_rows : target_rows))));
         sum = sum ? hw_add(t, sum, term) : term;

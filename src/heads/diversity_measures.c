@@ -1,9 +1,9 @@
 /* Measures of how different heads are, over numbers alone, so that they can be held against numpy and scipy.
  *
- * Jensen-Shannon distance: Lin 1991, equation 4.1 with equal weights, base 2, and its root (Endres and Schindelin 2003).
- * Linear CKA: Kornblith et al. 2019, "Similarity of Neural Network Representations Revisited", section 3. Effective
- * number: the exponential of the entropy of the eigenvalues of a similarity over its size (Friedman and Dieng 2023, "The
- * Vendi Score", definition 3.1). Classical scaling: Torgerson 1952; Borg and Groenen 2005, section 12.1. */
+ * Jensen-Shannon distance: Lin 1991, equation 4.1 with equal weights, base 2, and its root (Endres and Schindelin
+ * 2003). Linear CKA: Kornblith et al. 2019, "Similarity of Neural Network Representations Revisited", section 3.
+ * Effective number: the exponential of the entropy of the eigenvalues of a similarity over its size (Friedman and Dieng
+ * 2023, "The Vendi Score", definition 3.1). Classical scaling: Torgerson 1952; Borg and Groenen 2005, section 12.1. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@ double hw_negative_entropy(const double *p, const double *q, int64_t n)
 
 double hw_js_distance(const double *p, const double *q, int64_t n)
 {
-    double divergence = 0.5 * (hw_negative_entropy(p, p, n) + hw_negative_entropy(q, q, n)) - hw_negative_entropy(p, q, n);
+    double divergence =
+        0.5 * (hw_negative_entropy(p, p, n) + hw_negative_entropy(q, q, n)) - hw_negative_entropy(p, q, n);
     return sqrt(fmax(divergence, 0));
 }
 
@@ -178,8 +179,10 @@ double hw_classical_scaling(const double *distances, int n, double (*out)[2])
     int best[2] = {-1, -1};
     for (int i = 0; i < n; i++) {
         positive += fmax(b[i * n + i], 0);
-        if (best[0] < 0 || b[i * n + i] > b[best[0] * n + best[0]]) best[1] = best[0], best[0] = i;
-        else if (best[1] < 0 || b[i * n + i] > b[best[1] * n + best[1]]) best[1] = i;
+        if (best[0] < 0 || b[i * n + i] > b[best[0] * n + best[0]])
+            best[1] = best[0], best[0] = i;
+        else if (best[1] < 0 || b[i * n + i] > b[best[1] * n + best[1]])
+            best[1] = i;
     }
     double shown = 0;
     for (int d = 0; d < 2; d++) {

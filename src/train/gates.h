@@ -2,8 +2,8 @@
  *
  * The loss gets weight times the expected number of open heads (Louizos et al. 2018; Voita et al. 2019, section 6.1).
  * Every step draws one noise a head, the same for all shards; what is validated and saved is a network whose output
- * projections are multiplied by the gates of evaluation, so that a closed head's columns are zero and anything that reads
- * models reads it. */
+ * projections are multiplied by the gates of evaluation, so that a closed head's columns are zero and anything that
+ * reads models reads it. */
 #ifndef HW_TRAIN_GATES_H
 #define HW_TRAIN_GATES_H
 
@@ -14,11 +14,11 @@ typedef struct hw_gates {
     const hw_transformer *model; /* the network in training */
     hw_transformer *network;     /* the same with the gates in its values */
     const hw_config *config;
-    int heads;                   /* of all attentions */
-    int *first;                  /* [attentions] the place of its first head */
-    hw_real *values[3];          /* [heads] log alpha, and Adam's two moments */
-    hw_real *noise;              /* [heads] of the step that is running */
-    hw_tape *tape;               /* for the term of the loss and the gates of evaluation */
+    int heads;          /* of all attentions */
+    int *first;         /* [attentions] the place of its first head */
+    hw_real *values[3]; /* [heads] log alpha, and Adam's two moments */
+    hw_real *noise;     /* [heads] of the step that is running */
+    hw_tape *tape;      /* for the term of the loss and the gates of evaluation */
 } hw_gates;
 
 /* The gates of one shard's micro-batch. */
@@ -39,8 +39,8 @@ void hw_gates_begin(hw_gates *g, int64_t step);
 /* Puts the gates on a tape: settings of the pass. And takes their gradients, after backward. */
 void hw_gates_apply(const hw_gates *g, hw_gate_pass *p, hw_tape *tape);
 void hw_gates_take(const hw_gates *g, hw_gate_pass *p);
-/* One step of Adam with the gradients of all passes, in their order, and that of the term. share: the learning rate over
- * the largest; updates: how many there were, this one too. */
+/* One step of Adam with the gradients of all passes, in their order, and that of the term. share: the learning rate
+ * over the largest; updates: how many there were, this one too. */
 void hw_gates_update(hw_gates *g, const hw_gate_pass *const *passes, int count, double share, int64_t updates);
 /* The expected number of open heads (the term before its weight), and how many are open in evaluation. */
 double hw_gates_expected(hw_gates *g);
