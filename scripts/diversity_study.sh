@@ -17,7 +17,7 @@ config=configs/toy_translate.yaml
 arms="none output position drophead"
 seeds="1 2 3 4 5 6 7 8"
 choosing=100 # the seed that weights are chosen on
-quick= dir= one= jobs=$(getconf _NPROCESSORS_ONLN)
+quick='' dir='' one='' jobs=$(getconf _NPROCESSORS_ONLN)
 
 while [ $# -gt 0 ]; do
     case $1 in
@@ -64,6 +64,7 @@ weights() {
 
 # ARM WEIGHT SEED: trains into $dir/ARM-WEIGHT-SEED, or goes on there.
 train() {
+    # shellcheck disable=SC2046,SC2086 # options are words
     $headwise train $config --quiet --threads 1 $length $(options "$1" "$2") --set training.seed="$3" \
         --set training.model_dir="$dir/$1-$2-$3" 2>>"$dir/log" || { echo "training $1-$2-$3 failed; see $dir/log" >&2; exit 1; }
 }
@@ -107,6 +108,7 @@ measure() {
 }
 
 if [ "$one" ]; then
+    # shellcheck disable=SC2046,SC2086 # options are words
     set -- $(echo "$one" | tr / ' ')
     $1 "$2" "$3" "$4"
     echo "$1 $2 $3, seed $4: done" >&2
@@ -125,11 +127,11 @@ run_all() {
 validated() { [ "$quick" ] || awk -F '\t' 'NR > 1 && $5 > best { best = $5 } END { print best + 0 }' "$dir/$1-$2-$choosing/valid.tsv"; }
 
 if [ ! -s "$dir/weights" ]; then
-    [ "$quick" ] || for arm in $arms; do for w in $(weights $arm); do echo "train/$arm/$w/$choosing"; done; done | run_all
+    [ "$quick" ] || for arm in $arms; do for w in $(weights "$arm"); do echo "train/$arm/$w/$choosing"; done; done | run_all
     none=$(validated none 0)
     for arm in $arms; do
-        for w in $(weights $arm); do
-            exact=$(validated $arm "$w")
+        for w in $(weights "$arm"); do
+            exact=$(validated "$arm" "$w")
             echo "$arm $w ${exact:-0} $(awk -v e="$exact" -v n="$none" 'BEGIN { print (e >= n - 0.01 - 1e-9) }')"
         done
     done >"$dir/weights.new"
@@ -141,13 +143,13 @@ chosen() { awk -v arm="$1" '$1 == arm { if (!n++) w = $2; if ($4) w = $2 } END {
 # ---- all runs, one table --------------------------------------------------------------------------------------------
 
 for work in train measure; do
-    for seed in $seeds; do for arm in $arms; do echo "$work/$arm/$(chosen $arm)/$seed"; done; done | run_all
+    for seed in $seeds; do for arm in $arms; do echo "$work/$arm/$(chosen "$arm")/$seed"; done; done | run_all
 done
 {
     printf 'regularizer\tweight\tseed\tfigure\tvalue\n'
     for arm in $arms; do
         for seed in $seeds; do
-            awk -v arm="$arm" -v w="$(chosen $arm)" -v seed="$seed" '{ printf "%s\t%s\t%s\t%s\t%s\n", arm, w, seed, $1, $2 }' \
+            awk -v arm="$arm" -v w="$(chosen "$arm")" -v seed="$seed" '{ printf "%s\t%s\t%s\t%s\t%s\n", arm, w, seed, $1, $2 }' \
                 "$dir/figures/$arm-$seed"
         done
     done
