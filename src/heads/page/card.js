@@ -137,7 +137,7 @@ function needPart(h) {
     for (const x of entriesOf('ablate', h.name))
         among('ablate', x, 'loss_delta', 'loss ' + (MODES[x.mode] || x.mode), signed, (o) => o.mode === x.mode);
     for (const x of entriesOf('importance', h.name))
-        among('importance', x, 'value', 'gradient a ' + x.reading, fixed, (o) => o.reading === x.reading);
+        among('importance', x, 'value', 'slope, a ' + x.reading, fixed, (o) => o.reading === x.reading);
     if (!rows.length) return null;
     return [el('h4', {}, 'Does the network need it?'), figure(h.name + '-need', 'this head among all heads', (width) =>
         stripChart(rows, width, 'What ' + h.name + ' is worth'))];
