@@ -75,7 +75,9 @@ START_TEST(a_settled_model_computes_the_same)
     const char *directory = scratch_path("settled");
     hw_config *config = tiny_config(arena, kinds[_i]);
     config->model.width = 64;
-    save_bundle(tiny_bundle(arena, config, "the cat \" # bo@@ \xc2\xa0", "le chat bo@@ ra ra@@"), directory);
+    hw_bundle *made = tiny_bundle(arena, config, "the cat \" # bo@@ \xc2\xa0", "le chat bo@@ ra ra@@");
+    save_bundle(made, directory);
+    hw_bundle_free(made);
     hw_bundle *whole = hw_bundle_load(directory, &err), *settled = hw_bundle_load_settled(directory, &err);
     ck_assert(whole && settled);
     enum { PAIRS = 20 };
