@@ -158,7 +158,7 @@ fuzz-run: fuzz-build
 	done
 fuzz:
 	@$(MAKE) --no-print-directory fuzz-run CC=clang CXX=clang++ VARIANT=-fuzz OPT="-O1 -g" \
-	    EXTRA="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+	    EXTRA="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr,function -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 
 # BLAS is not built for it, but runs on one thread a shard. The program ends with 66 where two threads met.
 tsan:

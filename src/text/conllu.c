@@ -121,9 +121,9 @@ static bool check_circles(reading *r, const hw_conllu_word *words, int32_t n)
 /* Checks the sentence that has just ended, and begins the next. */
 static bool end_sentence(reading *r)
 {
-    const hw_conllu_word *words = r->words + r->start[r->sentences - 1];
     int32_t n = (int32_t)(r->count - r->start[r->sentences - 1]);
     if (!n) return true;
+    const hw_conllu_word *words = r->words + r->start[r->sentences - 1];
     for (int32_t i = 0; i < n; i++) {
         const hw_conllu_word *w = &words[i];
         if (w->head >= n) return fail_at(r, w->line, "HEAD is %d, but the sentence has %d words", w->head + 1, n);
