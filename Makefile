@@ -171,10 +171,12 @@ tsan:
 	    > build/tsan/translations
 	test $$(wc -l < build/tsan/translations) -eq 200
 
-# Under these tools all tests are slower.
+# Under these tools all tests are slower, so the suites run side by side.
 sanitize:
-	@CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one VARIANT=-sanitize OPT="-O1 -g" \
+	@$(MAKE) --no-print-directory build-one VARIANT=-sanitize OPT="-O1 -g" \
 	    EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+	@printf '%s\n' $(or $(SUITE),$(basename $(notdir $(TESTS)))) | \
+	    CK_TIMEOUT_MULTIPLIER=10 xargs -P "$$(nproc)" -n 1 $(OUT)-sanitize/tests/run
 
 valgrind:
 	@$(MAKE) --no-print-directory build-one VARIANT=-valgrind OPT="-O1 -g"
