@@ -135,6 +135,12 @@ bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set
     return true;
 }
 
+bool hw_heads_sets(hw_heads *h, hw_study_set *test, hw_study_set *selection, hw_error *err)
+{
+    return hw_study_set_load(h->cli->arena, h->bundle, h->directory, h->prefix, test, err) &&
+           hw_heads_selection(h, test, selection, err);
+}
+
 uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t print)
 {
     return hw_fingerprint_set(print, h->bundle, h->config->data.dir, h->config->data.valid);

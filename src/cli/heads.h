@@ -78,6 +78,8 @@ int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_h
 
 /* The selection set: data.valid, or, where that is not there, the test set itself, which is noted. */
 bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set, hw_error *err);
+/* Both: the set of --data, and the selection set. */
+bool hw_heads_sets(hw_heads *h, hw_study_set *test, hw_study_set *selection, hw_error *err);
 uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t fingerprint);
 
 #endif

@@ -51,9 +51,7 @@ static json_t *compute(hw_heads *h, hw_error *err)
     const options *o = (const options *)h->options;
     hw_study_set test, learn;
     hw_arena *arena = h->cli->arena;
-    if (!hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &test, err) ||
-        !hw_heads_selection(h, &test, &learn, err))
-        return NULL;
+    if (!hw_heads_sets(h, &test, &learn, err)) return NULL;
     hw_probe_options p = {.words = o->words,
                           .hidden = (int)o->hidden,
                           .seeds = (int)o->seeds,

@@ -50,9 +50,7 @@ static json_t *compute(hw_heads *h, hw_error *err)
     const options *o = (const options *)h->options;
     hw_study_set test, selection;
     hw_arena *arena = h->cli->arena;
-    if (!hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &test, err) ||
-        !hw_heads_selection(h, &test, &selection, err))
-        return NULL;
+    if (!hw_heads_sets(h, &test, &selection, err)) return NULL;
     hw_prune_options prune = {.reading = (hw_importance_reading)o->reading,
                               .normalised = o->normalised,
                               .trials = TRIALS,

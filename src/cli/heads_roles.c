@@ -20,9 +20,7 @@ enum { TRIALS = 1000 };
 static json_t *compute(hw_heads *h, hw_error *err)
 {
     hw_study_set test, selection;
-    if (!hw_study_set_load(h->cli->arena, h->bundle, h->directory, h->prefix, &test, err) ||
-        !hw_heads_selection(h, &test, &selection, err))
-        return NULL;
+    if (!hw_heads_sets(h, &test, &selection, err)) return NULL;
     hw_roles_options o = {.seed = (uint64_t)h->options->seed, .trials = TRIALS};
     hw_roles *roles =
         hw_roles_study(h->bundle, &selection, &test, &o, hw_cli_progress_show, &h->progress, h->cli->arena, err);
