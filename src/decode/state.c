@@ -10,7 +10,7 @@
 
 enum {
     ENCODED_ROWS = 96, /* source rows that are encoded at once: activations of so many stay in cache */
-    FIRST_ROOM = 8      /* positions of a slot to begin with, and the longest source's, and a quarter of these */
+    FIRST_ROOM = 8      /* positions of a slot to begin with, over those of the longest source and a quarter more */
 };
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
@@ -80,10 +80,10 @@ void hw_state_begin(hw_state *s, const hw_runner *r, hw_worker *worker, int64_t 
     *s = (hw_state){.network = hw_runner_network(r),
                     .settings = hw_runner_head_settings(r),
                     .worker = worker,
-                    .slots = slots,
-                    .room = FIRST_ROOM};
-    for (int64_t i = 0; i < count; i++)
-        if (s->room < FIRST_ROOM + sources[i].count * 5 / 4) s->room = FIRST_ROOM + sources[i].count * 5 / 4;
+                    .slots = slots};
+    int64_t longest = 0;
+    for (int64_t i = 0; i < count; i++) longest = sources[i].count > longest ? sources[i].count : longest;
+    s->room = FIRST_ROOM + longest * 5 / 4;
     int64_t layers = s->network->options.decoder_layers;
     encode_all(s, count, sources);
     s->rows = hw_arena_alloc(arena, (size_t)slots * sizeof *s->rows);
