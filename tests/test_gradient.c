@@ -200,6 +200,15 @@ static hw_tensor *head_entropy(hw_tape *t, hw_tensor **in)
     hw_tensor *weights = weights_of(t, in, true, &b);
     return hw_head_entropy(t, weights, &b);
 }
+/* Rows with one wanted key, two, all, and none. */
+static hw_tensor *head_targets(hw_tape *t, hw_tensor **in)
+{
+    static const int64_t first[] = {0, 1, 1, 3, 4, 6, 6, 10, 11};
+    static const int32_t wanted[] = {1, 0, 1, 0, 3, 1, 0, 1, 2, 3, 2};
+    hw_attention_blocks b;
+    hw_tensor *weights = weights_of(t, in, false, &b);
+    return hw_head_targets(t, weights, &b, 1, first, wanted);
+}
 static hw_tensor *hard_concrete(hw_tape *t, hw_tensor **in) /* no gate within reach of 0 or 1 but the last, which is 1 */
 {
     static const hw_real noise[] = {(hw_real)0.4, (hw_real)0.5, (hw_real)0.6, (hw_real)0.45, (hw_real)0.55, (hw_real)0.999};
@@ -336,6 +345,7 @@ static const gradient_case cases[] = {
     {"head_overlap: i = j too, causal", "head_overlap", {{8, 6}}, head_overlap_all, 0},
     {"head_orthogonal", "head_orthogonal", {{8, 6}, {7, 6}}, head_orthogonal, 0},
     {"head_entropy: causal", "head_entropy", {{8, 6}}, head_entropy, 0},
+    {"head_targets", "head_targets", {{8, 6}, {7, 6}}, head_targets, 0},
     {"hard_concrete", "hard_concrete", {{1, 6}}, hard_concrete, 0},
     {"hard_concrete: evaluated", "hard_concrete", {{2, 3}}, hard_concrete_evaluated, 0},
     {"hard_concrete_open", "hard_concrete_open", {{2, 3}}, hard_concrete_open, 0},

@@ -169,6 +169,12 @@ hw_tensor *hw_head_overlap(hw_tape *t, hw_tensor *weights, const hw_attention_bl
 hw_tensor *hw_head_orthogonal(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks);
 hw_tensor *hw_head_entropy(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks);
 
+/* -> [queries, 1]: the cross-entropy (nats) between where one head should look and where it does. Row t, counted over
+ * all sentences, should look at keys[first[t]] .. keys[first[t + 1] - 1] of its sentence, each the same; at none: 0.
+ * first [queries + 1] and keys outlive the step. */
+hw_tensor *hw_head_targets(hw_tape *t, hw_tensor *weights, const hw_attention_blocks *blocks, int64_t head,
+                           const int64_t *first, const int32_t *keys);
+
 /* Gates that training can close (Louizos et al. 2018): elementwise from their log alpha a, any shape. noise: uniform
  * numbers in (0, 1), one a gate, that outlive the step; NULL: the gates of evaluation, without noise and temperature. */
 hw_tensor *hw_hard_concrete(hw_tape *t, hw_tensor *a, const hw_real *noise);

@@ -75,6 +75,7 @@ typedef struct hw_recorded {
 
 typedef struct hw_recorder {
     bool weights, gates;  /* what to record beside the outputs */
+    const bool *only;     /* [attentions] whose weights; NULL: those of all */
     hw_recorded *entries; /* [attentions of the model], from the caller; filled by the pass */
 } hw_recorder;
 

@@ -7,6 +7,6 @@ const hw_op *const hw_ops[] = {
     &hw_op_row_dot,     &hw_op_row_norm,   &hw_op_matmul,   &hw_op_linear,      &hw_op_embedding,
     &hw_op_softmax,     &hw_op_log_softmax, &hw_op_layer_norm, &hw_op_residual, &hw_op_residual_layer_norm,
     &hw_op_attention,   &hw_op_gate,       &hw_op_head_cosine, &hw_op_head_overlap, &hw_op_head_orthogonal,
-    &hw_op_head_entropy, &hw_op_hard_concrete, &hw_op_hard_concrete_open, &hw_op_cross_entropy,
+    &hw_op_head_entropy, &hw_op_head_targets, &hw_op_hard_concrete, &hw_op_hard_concrete_open, &hw_op_cross_entropy,
     NULL,
 };

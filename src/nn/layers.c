@@ -93,7 +93,8 @@ static hw_tensor *attend(const hw_pass *pass, const hw_attention_layer *a, hw_te
     o->drop = site(pass, &a->weights);
     o->sharpness = s ? s->sharpness : NULL;
     hw_tensor *weights = NULL;
-    hw_tensor *heads = hw_attention(pass->tape, query, key, value, o, recorder && recorder->weights ? &weights : NULL);
+    bool wanted = recorder && recorder->weights && (!recorder->only || recorder->only[a->index]);
+    hw_tensor *heads = hw_attention(pass->tape, query, key, value, o, wanted ? &weights : NULL);
     hw_tensor *xi = gates(pass, a, s, heads, &o->queries);
     if (recorder)
         recorder->entries[a->index] =
