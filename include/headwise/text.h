@@ -212,6 +212,11 @@ typedef struct hw_side {
     const hw_vocabulary *vocabulary;
 } hw_side;
 
+/* How many of the line's tokens each of its words has, what blanks separate; in the arena. Every token belongs to one
+ * word: what stands between two (the blanks of `char`) to the one behind it, at the end of the line to the last. */
+int32_t *hw_word_tokens(const hw_side *side, const char *line, size_t bytes, const hw_tokens *tokens, hw_arena *arena,
+                        int64_t *words);
+
 /* Reads both sides; what is dropped is counted. options NULL: only blank pairs are. Errors: no such file, unreadable,
  * invalid UTF-8, sides of different length (both counts are said), no pair left, no memory. The caller frees it. */
 hw_corpus *hw_corpus_load(const char *directory, const char *prefix, const hw_side *source, const hw_side *target,

@@ -2,7 +2,7 @@
  * a stream.
  *
  * Gold speaks of words, which are what blanks separate; attention is between tokens. So every token is given to a word:
- * each word is cut by itself, and what stands between (the blanks of `char`) goes to the word behind it. */
+ * see hw_word_tokens. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -38,43 +38,28 @@ static bool ends_in(const char *text, size_t bytes, const char *mark)
     return size && bytes >= size && !memcmp(text + bytes - size, mark, size);
 }
 
-static bool same_tokens(const hw_token *a, const hw_token *b, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (a[i].id != b[i].id || a[i].bytes != b[i].bytes || memcmp(a[i].text, b[i].text, a[i].bytes)) return false;
-    return true;
-}
-
-/* Where the tokens of the word stand in the line's from `at` on; at the end where they do not. */
-static int64_t find_run(const hw_tokens *all, int64_t at, const hw_tokens *word)
-{
-    while (at + word->count <= all->count && !same_tokens(all->items + at, word->items, word->count)) at++;
-    return at + word->count <= all->count ? at : all->count - word->count;
-}
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 static void split_words(const hw_side *side, const char *mark, const char *line, size_t bytes, const hw_tokens *all,
                         hw_arena *arena, hw_sentence *out)
 {
-    hw_study_word *words = hw_arena_alloc(arena, (bytes / 2 + 1) * sizeof *words);
-    hw_tokens one = hw_tokens_new(arena);
-    int64_t at = 0;
-    for (size_t from = 0, size; from < bytes; from += size) {
-        from += strspn(line + from, " \t");
-        size = strcspn(line + from, " \t");
-        if (from >= bytes || !size) break;
-        hw_tokenizer_encode(side->tokenizer, side->vocabulary, line + from, size, &one);
-        int64_t end = find_run(all, at, &one) + one.count;
-        if (end < at) end = at;
-        words[out->count++] = (hw_study_word){.text = line + from,
-                                              .bytes = size,
-                                              .first = (int32_t)at,
-                                              .count = (int32_t)(end - at),
-                                              .rank = rarest(all->items + at, end - at),
-                                              .punctuation = is_punctuation(line + from, size),
-                                              .goes_on = ends_in(line + from, size, mark)};
-        at = end;
+    int64_t count, at = 0;
+    const int32_t *tokens = hw_word_tokens(side, line, bytes, all, arena, &count);
+    hw_study_word *words = hw_arena_alloc(arena, ((size_t)count + 1) * sizeof *words);
+    size_t from = 0, size;
+    for (int64_t w = 0; w < count; w++, from += size) {
+        while (is_blank(line[from])) from++;
+        for (size = 0; from + size < bytes && !is_blank(line[from + size]); size++) continue;
+        words[w] = (hw_study_word){.text = line + from,
+                                   .bytes = size,
+                                   .first = (int32_t)at,
+                                   .count = tokens[w],
+                                   .rank = rarest(all->items + at, tokens[w]),
+                                   .punctuation = is_punctuation(line + from, size),
+                                   .goes_on = ends_in(line + from, size, mark)};
+        at += tokens[w];
     }
-    if (out->count) words[out->count - 1].count += (int32_t)(all->count - at); /* blanks at the end of the line */
+    out->count = (int32_t)count;
     out->words = words;
 }
 
