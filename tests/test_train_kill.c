@@ -66,7 +66,7 @@ START_TEST(killed_at_any_moment)
 {
     static const char *const variants[] = {
         "training.keep_checkpoints=2;training.save_every=3",
-        "training.ema=0.8;training.validate_every=4",
+        "training.ema=0.8;training.validate_every=4;training.track_heads=6",
         "training.average=3;training.average_every=2;training.save_every=2;training.validate_every=0",
     };
     enum { VARIANTS = sizeof variants / sizeof *variants };

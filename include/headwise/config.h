@@ -126,7 +126,7 @@ typedef struct hw_config {
             double weight, learning_rate;
         } head_l0;
         const char *init_from;
-        int64_t validate_every, validate_sentences;
+        int64_t validate_every, validate_sentences, track_heads;
         int metric;
         int64_t patience;
         double ema;

@@ -175,6 +175,8 @@ typedef struct hw_stats {
  * Errors: the stream's, and a stream without any pair. */
 hw_stats *hw_stats_study(const hw_bundle *bundle, hw_study_stream *stream, hw_progress_function progress, void *context,
                          hw_arena *arena, hw_error *err);
+/* The same over the pairs of a set. In the arena. */
+hw_stats *hw_stats_of(const hw_transformer *network, hw_runner *runner, const hw_study_set *set, hw_arena *arena);
 json_t *hw_stats_json(const hw_stats *stats); /* "heads", a list of flat objects */
 
 /* ---- roles ------------------------------------------------------------------------------------------------------- */
@@ -635,6 +637,36 @@ hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, co
                           const hw_probe_options *options, hw_progress_function progress, void *context,
                           hw_arena *arena, hw_error *err);
 json_t *hw_probes_json(const hw_probes *p); /* "heads", a list of flat objects */
+
+/* ---- heads in the course of training ----------------------------------------------------------------------------- */
+
+/* A figure of one head at one moment: a role's score, or a statistic. */
+typedef struct hw_trace_row {
+    const char *name, *figure; /* the head; "previous", or "entropy" */
+    const char *subset, *step; /* of a role: all, pieces; fed, predicted; "" where there is none */
+    double value;              /* NaN: there is none */
+    double baseline, p;        /* of a role: the better of baseline and untrained heads; after Holm over the model */
+    bool is_role, found;
+} hw_trace_row;
+
+enum { HW_TRACE_STATISTICS = 5 }; /* of a head and step */
+
+/* Looks at the heads of a network that goes on learning, on the first pairs of its validation set (training.track_heads
+ * of them). The bundle outlives it; the caller frees it. Errors: as hw_study_set_load; fewer than two pairs. */
+typedef struct hw_tracer hw_tracer;
+hw_tracer *hw_tracer_new(const hw_bundle *bundle, int64_t sentences, hw_error *err);
+void hw_tracer_free(hw_tracer *t); /* NULL is fine */
+/* -> how many rows, always the same ones in the same order, valid until the next look. */
+int hw_tracer_look(hw_tracer *t, const hw_trace_row **rows);
+
+/* heads_trace.tsv in a model directory has them, with the training step in front: the columns' names. */
+extern const char hw_trace_header[];
+/* What it tells: "steps"; "course", a list by step; "roles", when each first comes to stay; "heads", each with "roles"
+ * and "statistics" over the steps. A last validation that was not written whole is left out. The caller decrefs it;
+ * NULL: there is no trace (the message says how to get one), or the file is damaged. */
+json_t *hw_trace_load(const char *model, hw_error *err);
+/* A picture of that: a panel for each role that some head comes to have, a line a head. */
+void hw_trace_draw(FILE *out, const json_t *trace);
 
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
     VERB(diversity, hw_cli_heads_diversity, "how different the heads of each layer are, and a map of them")            \
     VERB(prune, hw_cli_heads_prune, "how many heads can go, and a model without them")                                 \
     VERB(probe, hw_cli_heads_probe, "what can be read off every head, layer and the embeddings")                       \
+    VERB(trace, hw_cli_heads_trace, "when each role arose in training")                                                \
     VERB(show, hw_cli_heads_show, "one head's attention in one pair, drawn")                                           \
     VERB(report, hw_cli_heads_report, "all of it as one HTML page")
 

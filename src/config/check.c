@@ -166,6 +166,9 @@ static bool check_averages(const hw_config *c, hw_error *err)
                     "training.average_every and training.validate_every are 0; one must say when weights are taken");
     if (c->training.average_every && !c->training.average)
         return fail(c, err, "training.average_every", NULL, "training.average is 0, so no weights are averaged");
+    if (c->training.track_heads && !c->training.validate_every)
+        return fail(c, err, "training.track_heads", NULL,
+                    "heads are looked at when the network is validated, and training.validate_every is 0: it never is");
     if (c->training.patience && !c->training.validate_every)
         return fail(c, err, "training.patience", NULL,
                     "it counts validations, and training.validate_every is 0: there are none");

@@ -163,6 +163,9 @@ const hw_option hw_options[] = {
             "steps between validations, one more is made at the end (0: never)"),
     INTEGER(training, validate_sentences, "0", 0, ANY,
             "pairs of the validation set that are used, from its start (0: all)"),
+    INTEGER(training, track_heads, "0", 0, ANY,
+            "pairs of the validation set on which statistics and roles of all heads\n"
+            "are taken at every validation, for `heads trace` (0: none; 400 will do)"),
     CHOICE(training, metric, "bleu", HW_METRIC_EXACT_MATCH, "exact_match|bleu|chrf|token_accuracy|perplexity|loss",
            "figure on the validation set by which the best model is chosen"),
     INTEGER(training, patience, "0", 0, ANY,

@@ -183,6 +183,17 @@ static void add_chunk(hw_stats *stats, survey *s, hw_runner *runner)
     stats->pairs += s->set->count;
 }
 
+hw_stats *hw_stats_of(const hw_transformer *m, hw_runner *runner, const hw_study_set *set, hw_arena *arena)
+{
+    int *first = hw_arena_alloc(arena, (size_t)m->attentions * sizeof *first);
+    hw_stats *stats = empty(m, arena, first);
+    hw_value_norms *norms = hw_value_norms_new(m);
+    survey s = {.network = m, .norms = norms, .first = first, .rows = stats->count, .set = set};
+    add_chunk(stats, &s, runner);
+    hw_value_norms_free(norms);
+    return stats;
+}
+
 hw_stats *hw_stats_study(const hw_bundle *bundle, hw_study_stream *stream, hw_progress_function progress, void *context,
                          hw_arena *arena, hw_error *err)
 {

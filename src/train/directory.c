@@ -17,7 +17,7 @@
 static const char *const files[] = {
     "checkpoint.safetensors", "model.safetensors", "config.yaml",  "source.vocab", "target.vocab", "shared.vocab",
     "source.model",           "target.model",      "shared.model", "train.tsv",    "valid.tsv",    "times.tsv",
-    "curves.svg",             "gates.tsv",             "corpus.json",
+    "curves.svg",             "gates.tsv",         "corpus.json",  "heads_trace.tsv",
 };
 enum { FILES = sizeof files / sizeof *files };
 

@@ -62,7 +62,7 @@ static bool open_logs(hw_run *r, hw_error *err)
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
         if (!hw_log_open(logs[i].log, hw_run_path(r, logs[i].name, path), logs[i].header, r->state.step, err))
             return false;
-    return true;
+    return hw_run_track_begin(r, err);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
@@ -123,6 +123,7 @@ static bool checkpoint(hw_run *r, hw_error *err)
     if (state->step && unvalidated && !save_model(r, err)) return false;
     if (state->step && keep && !hw_run_keep(r, err)) return false;
     if (!hw_log_sync(&r->train_log, err) || !hw_log_sync(&r->valid_log, err) ||
+        (r->tracer && !hw_log_sync(&r->trace_log, err)) ||
         !hw_curves_write(c->training.model_dir, err) ||
         !hw_checkpoint_save(r->trainer, state, hw_run_path(r, "checkpoint.safetensors", path), err))
         return false;
@@ -146,7 +147,8 @@ static bool validate(hw_run *r, hw_error *err)
     hw_run_say(r, "%s", v.samples);
     if (!hw_log_line(&r->valid_log, err, "%lld\t%.6f\t%.6f\t%.6f\t%.6f\t%.4f\t%.4f\t%d\t%s\t%s", (long long)state->step,
                      v.loss, v.perplexity, v.token_accuracy, v.exact_match, v.bleu, v.chrf, better, v.bleu_signature,
-                     v.chrf_signature))
+                     v.chrf_signature) ||
+        !hw_run_track(r, err))
         return false;
     state->unimproved++;
     if (!better) return true;
@@ -258,6 +260,8 @@ bool hw_train(const hw_config *config, const hw_train_options *options, hw_train
     hw_log_close(&r.train_log);
     hw_log_close(&r.valid_log);
     hw_log_close(&r.times_log);
+    hw_log_close(&r.trace_log);
+    hw_tracer_free(r.tracer);
     hw_validator_free(r.validator);
     hw_trainer_free(r.trainer);
     for (int side = 0; side < 2; side++) hw_sampler_free(r.sampler[side]);

@@ -3,6 +3,7 @@
 #ifndef HW_TRAIN_RUN_H
 #define HW_TRAIN_RUN_H
 
+#include <headwise/heads.h>
 #include <headwise/train.h>
 
 #include "log.h"
@@ -18,9 +19,10 @@ typedef struct hw_run {
     hw_sampler *sampler[2];  /* of source and target; NULL: each sentence is always cut the same way */
     hw_trainer *trainer;
     hw_validator *validator; /* NULL: nothing is validated */
+    hw_tracer *tracer;       /* NULL: heads are not tracked */
     hw_batcher batcher;
     hw_run_state state;
-    hw_log train_log, valid_log, times_log;
+    hw_log train_log, valid_log, times_log, trace_log;
     int lock;                /* descriptor of the directory; -1: not held */
     int64_t saved;           /* the last checkpoint's step */
     double began;            /* when this call did */
@@ -49,6 +51,12 @@ void hw_run_clear(const hw_run *r);
 bool hw_run_keep(const hw_run *r, hw_error *err);
 /* Takes back kept weights of steps beyond the state's, and what is more than training.keep_checkpoints. */
 void hw_run_prune(const hw_run *r);
+
+/* ---- track.c: heads_trace.tsv ---- */
+
+/* Both do nothing where heads are not tracked. */
+bool hw_run_track_begin(hw_run *r, hw_error *err);
+bool hw_run_track(hw_run *r, hw_error *err);
 
 /* ---- memory.c ---- */
 

@@ -163,7 +163,9 @@ static bool make_network(hw_run *r, hw_texts *texts, hw_error *err)
                hw_thousands(hw_vocabulary_size(source), from), hw_thousands(hw_vocabulary_size(target), to),
                hw_threads(), (long long)c->training.shards);
     if (c->training.validate_every > 0) r->validator = hw_validator_new(&r->shown, err);
-    return r->validator || c->training.validate_every <= 0;
+    if (c->training.validate_every > 0 && !r->validator) return false;
+    if (c->training.track_heads > 0) r->tracer = hw_tracer_new(&r->shown, c->training.track_heads, err);
+    return r->tracer || c->training.track_heads <= 0;
 }
 
 /* As it stands in the checkpoint, without a sign. */
