@@ -3,6 +3,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,3 +110,20 @@ static int call_main(void *words)
 }
 
 const outcome *run_program(const char *const *words) { return run_captured(call_main, (void *)(uintptr_t)words); }
+
+static int call_bash(void *script)
+{
+    execl("/bin/bash", "bash", "-c", script, (char *)NULL);
+    return 127;
+}
+
+const outcome *run_bash(const char *script) { return run_captured(call_bash, (void *)(uintptr_t)script); }
+
+const char *built_directory(void)
+{
+    static char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    ck_assert_int_gt(length, 0);
+    self[length] = 0;
+    return dirname(dirname(self)); /* BUILT/tests/run */
+}

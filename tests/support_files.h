@@ -24,5 +24,9 @@ const outcome *run_captured(int (*function)(void *argument), void *argument);
 /* Runs hw_cli_main on these words (the last is NULL) likewise. */
 const outcome *run_program(const char *const *words);
 #define RUN(...) run_program((const char *const[]){__VA_ARGS__, NULL})
+/* Runs a script of bash likewise. */
+const outcome *run_bash(const char *script);
+/* Where the running tests, and the program beside them, were built. */
+const char *built_directory(void);
 
 #endif

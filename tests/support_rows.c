@@ -2,7 +2,6 @@
 
 #include <check.h>
 #include <ftw.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,12 +220,8 @@ static int shell(const char *directory, const char *lines, const char *out, cons
 
 static void put_program_first(hw_arena *arena)
 {
-    char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    ck_assert_int_gt(length, 0);
-    self[length] = 0;
-    const char *built = dirname(dirname(self)), *path = getenv("PATH");
-    setenv("PATH", hw_arena_string(arena, "%s:%s", built, path ? path : ""), 1);
+    const char *path = getenv("PATH");
+    setenv("PATH", hw_arena_string(arena, "%s:%s", built_directory(), path ? path : ""), 1);
     setenv("LC_ALL", "C.UTF-8", 1);
 }
 
@@ -248,26 +243,25 @@ static bool line_matches(const char *expected, size_t length, const char *got, s
     }
 }
 
-/* Line by line; `...` stands for any lines, also none. */
-static bool matches(const char *expected, const char *got)
+bool rows_match(const char *expected, const char *got)
 {
     if (!*expected) return !*got;
     size_t length = strcspn(expected, "\n");
     const char *rest = expected + length + 1;
     if (length == 3 && !strncmp(expected, "...", 3)) {
-        for (; !matches(rest, got); got += strcspn(got, "\n") + 1)
+        for (; !rows_match(rest, got); got += strcspn(got, "\n") + 1)
             if (!*got) return false;
         return true;
     }
     size_t got_length = strcspn(got, "\n");
     if (!*got || !line_matches(expected, length, got, got_length)) return false;
-    return matches(rest, got + got_length + 1);
+    return rows_match(rest, got + got_length + 1);
 }
 
 static void expect(const row *r, const char *what, const char *expected, const char *path)
 {
     char *got = scratch_read(path, NULL);
-    ck_assert_msg(matches(expected, got), "%s: %s should be\n%sbut is\n%s", r->name, what, expected, got);
+    ck_assert_msg(rows_match(expected, got), "%s: %s should be\n%sbut is\n%s", r->name, what, expected, got);
     free(got);
 }
 

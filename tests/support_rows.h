@@ -18,9 +18,13 @@
 #ifndef HW_TESTS_SUPPORT_ROWS_H
 #define HW_TESTS_SUPPORT_ROWS_H
 
+#include <stdbool.h>
+
 /* Of a table, once; rows_count(name) is for tcase_add_loop_test. */
 int rows_count(const char *name);
 /* Runs row i of it in the scratch directory of support_files.h and fails the test where anything differs. */
 void rows_run(const char *name, int i);
+/* Is this output what was expected? Line by line; `...` and `…` as above. */
+bool rows_match(const char *expected, const char *got);
 
 #endif

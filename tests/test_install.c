@@ -2,10 +2,8 @@
  * pkg-config file from there alone, and does its work. The manual pages are pages, the completion completes, and
  * `make uninstall` leaves no file. */
 #include <check.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <headwise/base.h>
 #include <headwise/tensor.h>
@@ -26,16 +24,10 @@ static void end(void)
     scratch_end();
 }
 
-static int call_shell(void *command)
-{
-    execl("/bin/bash", "bash", "-c", command, (char *)NULL);
-    return 127;
-}
-
 /* Runs a command that must go well -> what it printed. */
 static const char *shell(const char *command)
 {
-    const outcome *o = run_captured(call_shell, (void *)(uintptr_t)command);
+    const outcome *o = run_bash(command);
     ck_assert_msg(o->status == 0, "%s\nended with %d: %s%s", command, o->status, o->out, o->err);
     return o->out;
 }
@@ -43,11 +35,7 @@ static const char *shell(const char *command)
 /* make, for what was built beside this program; it builds nothing. */
 static const char *make(const char *target)
 {
-    char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    ck_assert_int_gt(length, 0);
-    self[length] = 0;
-    const char *built = dirname(dirname(self));
+    const char *built = built_directory();
     return hw_arena_string(arena,
                            "env -u MAKEFLAGS -u MAKELEVEL make -s -o %s/headwise -o %s/libheadwise.a OUT=%s REAL=%s "
                            "PREFIX=%s %s 2>&1",
