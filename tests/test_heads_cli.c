@@ -182,6 +182,35 @@ START_TEST(no_gold)
 }
 END_TEST
 
+/* Where every noun stands right behind its determiner, a fixed offset finds them all, and no head can have the role. */
+START_TEST(baselines_that_are_too_strong)
+{
+    static const char tree[] = "1\tla\t_\t_\t_\t_\t2\tdet\t_\t_\n2\tvache\t_\t_\t_\t_\t0\troot\t_\t_\n\n";
+    scratch_text("alike.en", "the cow\nthe cow\n");
+    scratch_text("alike.fr", "la vache\nla vache\n");
+    scratch_text("alike.fr.conllu", hw_arena_string(arena, "%s%s", tree, tree));
+    const char *single = make_model("single", "model.heads=1;model.encoder_layers=1;model.decoder_layers=1");
+    const outcome *o = RUN("heads", "roles", single, "--data", "alike", "--all");
+    ck_assert_ptr_nonnull(strstr(o->out, "baseline too strong (100 %)"));
+    ck_assert_ptr_nonnull(strstr(o->out, "Baseline too strong: decoder det (fed) 100 % (at most 60 %); decoder det"));
+    json_t *all = json_load_file(scratch_path("single/heads/roles-alike.json"), 0, NULL);
+    const json_t *heads = json_object_get(all, "heads");
+    int strong = 0;
+    for (size_t h = 0; h < json_array_size(heads); h++) {
+        const json_t *roles = json_object_get(json_array_get(heads, h), "roles");
+        for (size_t i = 0; i < json_array_size(roles); i++) {
+            const json_t *r = json_array_get(roles, i), *is = json_object_get(r, "too_strong");
+            bool det = !strcmp(text(r, "role"), "det");
+            strong += det;
+            ck_assert(json_is_boolean(is) && json_is_true(is) == det);
+            if (det) ck_assert(json_is_false(json_object_get(r, "found")) && number(r, "baseline") == 1);
+        }
+    }
+    ck_assert_int_eq(strong, 2);
+    json_decref(all);
+}
+END_TEST
+
 START_TEST(one_sentence)
 {
     copy_set("test", "one", 1, true);
@@ -330,6 +359,7 @@ Suite *test_heads_cli(void)
     tcase_add_test(t, results_are_kept_until_something_changes);
     tcase_add_test(t, goes_on_where_nothing_can_be_kept);
     tcase_add_test(t, no_gold);
+    tcase_add_test(t, baselines_that_are_too_strong);
     tcase_add_test(t, one_sentence);
     tcase_add_test(t, sentences_of_one_word);
     tcase_add_test(t, one_head);

@@ -151,8 +151,9 @@ START_TEST(cross_attention_is_rectangular)
     double size = 0; /* |A| + |S| */
     for (int64_t i = 0; i < toy->test.count; i++) {
         const hw_alignments *links = toy->test.links;
+        int64_t line = toy->test.pairs[i].line;
         size += toy->test.pairs[i].words[HW_TARGET].count;
-        for (int64_t k = links->start[i]; k < links->start[i + 1]; k++) size += links->links[k].sure;
+        for (int64_t k = links->start[line]; k < links->start[line + 1]; k++) size += links->links[k].sure;
     }
     ck_assert_double_eq(r->cases, size);
     ck_assert_str_eq(found_roles(roles, 0), "aligned/predicted");
@@ -386,6 +387,35 @@ START_TEST(controls)
 }
 END_TEST
 
+/* On the target side most adjectives stand at one place, so that even a head which finds all of them has proved
+ * nothing; on the source side they do not. */
+START_TEST(a_baseline_that_is_too_strong)
+{
+    static const struct {
+        hw_attention_kind kind;
+        int place;
+        bool too_strong;
+    } cases[] = {{HW_ENCODER_SELF, HW_PLACE_ENCODER, false}, {HW_DECODER_SELF, HW_PLACE_DECODER_FED, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int t = test_of("amod_inv", cases[i].place), heads[HW_ATTENTION_KINDS] = {0};
+        heads[cases[i].kind] = 1;
+        const hw_head head = {.kind = cases[i].kind, .name = "head"};
+        hw_evidence *e[2];
+        const hw_study_set *sets[2] = {&toy->selection, &toy->test};
+        for (int s = 0; s < 2; s++) {
+            e[s] = hw_evidence_new(toy->tests, toy->count, sets[s], heads, NULL, toy->arena);
+            achieve(e[s], t, 0, 1);
+        }
+        hw_roles *roles = hw_roles_judge(&head, 1, e[0], e[1], NULL, 0, &(hw_roles_options){0}, toy->arena);
+        const hw_role_result *r = result_of(roles, 0, "amod_inv", hw_place_at(cases[i].place)->step, false);
+        ck_assert_double_eq(r->score, 1);
+        ck_assert_double_lt(r->p, 0.05);
+        ck_assert(r->too_strong == cases[i].too_strong && r->too_strong == (r->baseline > 0.6));
+        ck_assert(r->found == !cases[i].too_strong);
+    }
+}
+END_TEST
+
 START_TEST(few_sentences_prove_nothing)
 {
     static const planted heads[] = {{"previous", previous, .row = 0}};
@@ -478,6 +508,7 @@ static void add(TCase *t)
     tcase_add_test(t, the_best_fixed_offset);
     tcase_add_test(t, the_offset_is_not_chosen_where_it_is_scored);
     tcase_add_test(t, controls);
+    tcase_add_test(t, a_baseline_that_is_too_strong);
     tcase_add_test(t, few_sentences_prove_nothing);
     tcase_add_test(t, p_is_corrected_over_the_model);
     tcase_add_test(t, scores_are_over_cases);

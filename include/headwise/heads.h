@@ -184,7 +184,7 @@ json_t *hw_stats_json(const hw_stats *stats); /* "heads", a list of flat objects
 typedef struct hw_role hw_role;   /* a row of the table of roles, src/heads/role_table.c */
 const hw_role *hw_role_at(int i); /* NULL past the last */
 const char *hw_role_name(const hw_role *role);
-json_t *hw_role_table_json(void); /* a list: name, counts, threshold, baseline, source */
+json_t *hw_role_table_json(void); /* a list: name, counts, threshold, margin, ceiling, baseline, source */
 
 /* A role looked for in one place, over all words or over the pieces of spelled words. */
 typedef struct hw_role_test {
@@ -238,6 +238,7 @@ typedef struct hw_role_result {
     double cases;
     double
         norm_ratio; /* the share of norms on the targets over that of weights: well under 1 tells a parked head; NaN */
+    bool too_strong; /* the baseline leaves nothing to claim, so the head does not get the role whatever it scores */
     bool found;
     const char *tier;                                               /* how strong: "strict", ... */
     int64_t strongest[HW_ROLE_EXAMPLES], failing[HW_ROLE_EXAMPLES]; /* pairs of the test set, -1: none */

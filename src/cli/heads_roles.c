@@ -75,7 +75,40 @@ static void print_result(hw_cli *cli, hw_cli_table *t, const char *head, const j
     hw_cli_cell(t, "%s", p);
     hw_cli_cell(t, "%.0f", number(r, "cases"));
     double ratio = number(r, "norm_ratio");
-    hw_cli_cell(t, "%s%s", text(r, "tier"), ratio < 0.5 ? ", parked" : "");
+    if (json_is_true(json_object_get(r, "too_strong")))
+        hw_cli_cell(t, "baseline too strong (%.0f %%)", 100 * number(r, "baseline"));
+    else
+        hw_cli_cell(t, "%s%s", text(r, "tier"), ratio < 0.5 ? ", parked" : "");
+}
+
+/* ---- tests that tell nothing ------------------------------------------------------------------------------------- */
+
+static double ceiling_of(const json_t *result, const char *role)
+{
+    const json_t *roles = json_object_get(result, "table");
+    for (size_t i = 0; i < json_array_size(roles); i++)
+        if (!strcmp(text(json_array_get(roles, i), "name"), role)) return number(json_array_get(roles, i), "ceiling");
+    return NAN;
+}
+
+/* "decoder amod (fed) 76 % (at most 60 %)", each once: a test is the same for all heads of its kind. */
+static const char *too_strong(hw_cli *cli, const json_t *result)
+{
+    const json_t *heads = json_object_get(result, "heads");
+    const char *list = "";
+    for (size_t i = 0; i < json_array_size(heads); i++) {
+        const json_t *head = json_array_get(heads, i), *roles = json_object_get(head, "roles");
+        for (size_t k = 0; k < json_array_size(roles); k++) {
+            const json_t *r = json_array_get(roles, k);
+            if (!json_is_true(json_object_get(r, "too_strong"))) continue;
+            const char *name = text(head, "name");
+            const char *item =
+                hw_arena_string(cli->arena, "%.*s %s %.0f %% (at most %.0f %%)", (int)strcspn(name, "."), name,
+                                label(cli, r), 100 * number(r, "baseline"), 100 * ceiling_of(result, text(r, "role")));
+            if (!strstr(list, item)) list = hw_arena_string(cli->arena, "%s%s%s", list, *list ? "; " : "", item);
+        }
+    }
+    return list;
 }
 
 static void print(hw_heads *h, const json_t *result)
@@ -108,12 +141,22 @@ static void print(hw_heads *h, const json_t *result)
                 "where a head looks, not whether the model needs it: see headwise heads ablate.",
                 0, 0, 100);
     putchar('\n');
+    const char *list = too_strong(h->cli, result);
+    if (!*list) return;
+    putchar('\n');
+    hw_cli_wrap(stdout,
+                hw_arena_string(h->cli->arena,
+                                "No head is given a role whose baseline leaves little to claim, which is a fault of "
+                                "the data and no result. Baseline too strong: %s.",
+                                list),
+                0, 0, 100);
+    putchar('\n');
 }
 
-static const char *const columns[] = {"name",  "role",      "subset",  "step",       "score", "low",
-                                      "high",  "baseline",  "control", "p",          "p_raw", "selection_score",
-                                      "cases", "sentences", "offset",  "norm_ratio", "found", "tier",
-                                      NULL};
+static const char *const columns[] = {"name",  "role",      "subset",  "step",       "score",      "low",
+                                      "high",  "baseline",  "control", "p",          "p_raw",      "selection_score",
+                                      "cases", "sentences", "offset",  "norm_ratio", "too_strong", "found",
+                                      "tier",  NULL};
 
 const hw_heads_verb hw_heads_roles = {.name = "roles",
                                       .depends = hw_heads_depends_on_selection,
@@ -141,7 +184,9 @@ const hw_cli_command hw_cli_heads_roles = {
         "role's threshold "
         "and exceeds the best fixed offset by 10 points, does so on the test set, and is there significantly better "
         "than both the "
-        "baseline and the best head of three untrained copies. Gold comes from PREFIX.*.conllu and PREFIX.align beside "
+        "baseline and the best head of three untrained copies. Where a fixed offset alone reaches more than 60 %, the "
+        "data cannot tell grammar from position and no head is given the role. Gold comes from PREFIX.*.conllu and "
+        "PREFIX.align beside "
         "the data; roles "
         "that need none run without. In the decoder a word has two rows: where it is fed, and where it is predicted.",
     .options = table,

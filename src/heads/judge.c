@@ -3,10 +3,11 @@
  * A head has a role if on the selection set it reaches the role's threshold and exceeds its baseline by the role's
  * margin, does so on the test set too and exceeds there, by the same margin, the best untrained head, and its advantage
  * over the better of the two is significant. (The margin is asked of both because a test over sentences knows nothing
- * of the luck of initial values: of 480 heads of untrained networks 18 got a label without it, 9 with it.) The test is
- * paired and clustered: one sum of differences a sentence, whose sign is flipped (Fisher); many sentences make that
- * normal with variance sum d^2. Holm (1979) corrects over all tests of the model. Intervals are bootstrap percentiles
- * over sentences (Efron and Tibshirani 1993): they speak of this one model, not of others trained alike. */
+ * of the luck of initial values: of 480 heads of untrained networks 18 got a label without it, 9 with it.) Where the
+ * baseline exceeds the role's ceiling, no head has the role: the data cannot tell. The test is paired and clustered:
+ * one sum of differences a sentence, whose sign is flipped (Fisher); many sentences make that normal with variance sum
+ * d^2. Holm (1979) corrects over all tests of the model. Intervals are bootstrap percentiles over sentences (Efron and
+ * Tibshirani 1993): they speak of this one model, not of others trained alike. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -220,7 +221,8 @@ static question *questions(const hw_evidence *selection, const hw_evidence *test
 static void label(const question *q, hw_role_result *r)
 {
     const hw_role *role = r->test->role;
-    r->found = fits(role, r->selection, q->selection_baseline) &&
+    r->too_strong = role->ceiling > 0 && r->baseline > role->ceiling;
+    r->found = !r->too_strong && fits(role, r->selection, q->selection_baseline) &&
                fits(role, r->score, fmax(r->baseline, q->control.score)) && r->p < significant;
     if (r->found) r->tier = tier_of(r->score);
 }

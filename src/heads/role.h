@@ -38,6 +38,7 @@ struct hw_role {
     hw_role_baseline baseline;
     double threshold; /* the least score, */
     double margin;    /* and by how much the baseline must be exceeded, for a head to have the role */
+    double ceiling;   /* a baseline above it leaves nothing to claim; 0: any baseline will do */
     bool words_only;  /* <s> and </s> are no keys */
     bool mass;        /* how much arrives from the targets is kept too */
     /* The targets of a query -> how many; -1: it is no case. NULL: the score is the entropy of its attention, relative

@@ -113,6 +113,7 @@ static json_t *result_json(const hw_role_result *r, const hw_study_set *set)
     json_object_set_new(o, "sentences", json_integer(r->sentences));
     if (r->offset != INT32_MIN) json_object_set_new(o, "offset", json_integer(r->offset));
     if (r->test->role->mass) json_object_set_new(o, "norm_ratio", number(r->norm_ratio));
+    json_object_set_new(o, "too_strong", json_boolean(r->too_strong));
     json_object_set_new(o, "found", json_boolean(r->found));
     if (!r->found) return o;
     json_object_set_new(o, "tier", json_string(r->tier));

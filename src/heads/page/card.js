@@ -74,7 +74,8 @@ function roleRowOf(r) {
         marks: [{ at: r.baseline, sign: 'bar' }, { at: r.control, sign: 'cross' }],
         says: (roleRow(r.role).counts || r.role) + (scope ? ', ' + scopeOf(r) : '') + ': ' + fixed(r.score, 3) + ' ' +
             interval(r, 3) + '; baseline ' + fixed(r.baseline, 3) + '; best untrained head ' + fixed(r.control, 3) +
-            '; p ' + probability(r.p) + '; ' + plural(r.cases, 'case') + (isParked(r) ? '; parked' : '') };
+            '; p ' + probability(r.p) + '; ' + plural(r.cases, 'case') + (isParked(r) ? '; parked' : '') +
+            (r.too_strong ? '; ' + tooStrong(r) : '') };
 }
 
 function rolesPart(h) {

@@ -42,13 +42,14 @@ function rolesSection(result) {
             numberColumn('untrained', 'control', 3, 'the best head of three untrained copies'),
             { title: 'p', says: 'after Holm over all tests of the model', value: (r) => r.p, text: (r) => probability(r.p) },
             { title: 'cases', value: (r) => r.cases, text: (r) => count(r.cases) },
-            { title: 'found', left: true, value: (r) => (r.found ? r.tier : 'no') }],
+            { title: 'found', left: true, value: (r) => (r.found ? r.tier : tooStrong(r) || 'no') }],
         tests.filter((t) => t.found).concat(tests.filter((t) => !t.found)), { click: openHead }),
         el('details', {}, el('summary', {}, 'What each role asks for'), el('div', { class: 'scroll' }, el('table', {},
-            el('thead', {}, el('tr', {}, ['role', 'what counts', 'least score', 'held against', 'source'].map((t) =>
+            el('thead', {}, el('tr', {}, ['role', 'what counts', 'least score', 'held against', 'that may reach', 'source'].map((t) =>
                 el('th', { class: 'left', scope: 'col' }, t)))),
             el('tbody', {}, (result.table || []).map((r) => el('tr', {}, el('th', { scope: 'row' }, r.name),
-                [r.counts, r.threshold ? share(r.threshold) : 'baseline and ' + share(r.margin), r.baseline, r.source]
+                [r.counts, r.threshold ? share(r.threshold) : 'baseline and ' + share(r.margin), r.baseline,
+                    isNumber(r.ceiling) ? share(r.ceiling) : 'anything', r.source]
                     .map((t) => el('td', { class: 'left' }, t)))))))),
         el('p', { class: 'muted' }, 'p: head against the better of baseline and untrained heads, paired and clustered by ' +
             'sentence, after Holm over the ' + plural(result.tests, 'test') + ' of this model.')];

@@ -56,6 +56,8 @@ function sentenceOf(h) {
     const rest = h.found.length - parts.length;
     return 'Looks from ' + parts.join('; from ') + (rest > 0 ? '; and ' + rest + ' more' : '') + '.';
 }
+/* The baseline of a test that no head can pass. */
+const tooStrong = (r) => (r.too_strong ? 'baseline too strong (' + share(r.baseline) + ')' : '');
 const isParked = (r) => isNumber(r.norm_ratio) && r.norm_ratio < 0.5;
 
 /* Under each section: what its figures tell, and what they must not be taken for. */
@@ -64,7 +66,8 @@ const NOTES = {
         'not used to choose anything, against the best that position alone and untrained heads reach.',
         'Why the head looks there, that the network uses what it finds, or that another training run grows the same ' +
         'head. Intervals are over sentences and speak of this model only. \u201cNo role found\u201d means none in ' +
-        'this table.'],
+        'this table. Where position alone reaches so much that the data cannot tell a role from it, no head is given ' +
+        'the role: that is a fault of the data and no result.'],
     explorer: ['Where a head takes its values from in one sentence. Norms weigh each word by the length of the vector ' +
         'that it sends, so weight that is parked on a word which sends nothing disappears.',
         'An explanation of the output. Attention mixes vectors that already hold other words, and very different ' +
