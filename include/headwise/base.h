@@ -165,6 +165,8 @@ int64_t hw_utf8_invalid(const char *text, size_t size);
 
 /* "61,200": a number for people to read, into text, which is returned. */
 const char *hw_thousands(int64_t number, char text[32]);
+/* The word that goes with a number: hw_plural(n, "line", "lines"). */
+const char *hw_plural(int64_t number, const char *one, const char *many);
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 

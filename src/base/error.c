@@ -100,3 +100,5 @@ const char *hw_thousands(int64_t number, char text[32])
     *to = 0;
     return text;
 }
+
+const char *hw_plural(int64_t number, const char *one, const char *many) { return number == 1 ? one : many; }
