@@ -274,6 +274,23 @@ START_TEST(command)
 }
 END_TEST
 
+/* A search with other options may translate otherwise. */
+START_TEST(kept_with_the_options_of_the_search)
+{
+    static const char *const settings[] = {"decoding.beam=1", "decoding.no_repeat_ngram=2", "decoding.max_length=3"};
+    const char *model = bundle->config->training.model_dir;
+    char before[20] = "";
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        ck_assert_int_eq(RUN("heads", "ablate", model, "--mode", "zero", "--set", settings[i])->status, 0);
+        json_t *all = kept("ablate-test");
+        const char *print = json_string_value(json_object_get(all, "fingerprint"));
+        ck_assert_str_ne(print, before);
+        snprintf(before, sizeof before, "%s", print);
+        json_decref(all);
+    }
+}
+END_TEST
+
 START_TEST(bad_input)
 {
     const char *model = bundle->config->training.model_dir;
@@ -313,6 +330,7 @@ Suite *test_heads_ablate(void)
     tcase_add_test(t, zero_is_a_head_without_output);
     tcase_add_test(t, paired_differences);
     tcase_add_test(t, command);
+    tcase_add_test(t, kept_with_the_options_of_the_search);
     tcase_add_test(t, bad_input);
     suite_add_tcase(suite, t);
     return suite;

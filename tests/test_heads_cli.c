@@ -147,6 +147,9 @@ START_TEST(results_are_kept_until_something_changes)
     ck_assert_ptr_nonnull(strstr(RUN("heads", "roles", model)->out, "12345 sentences"));
     ck_assert_ptr_null(strstr(RUN("heads", "roles", model, "--seed", "2")->out, "12345 sentences"));
     json_dump_file(first, path, 0);
+    scratch_text("model/shared.model", "another way to cut words");
+    ck_assert_ptr_null(strstr(RUN("heads", "roles", model)->out, "12345 sentences"));
+    json_dump_file(first, path, 0);
     copy_set("test", "test", 29, true);
     ck_assert_ptr_nonnull(strstr(RUN("heads", "roles", model)->out, "29 sentences"));
     json_decref(first);

@@ -147,6 +147,16 @@ uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t print)
     return hw_fingerprint_set(print, h->bundle, h->config->data.dir, h->config->data.valid);
 }
 
+uint64_t hw_heads_depends_on_search(const hw_heads *h, uint64_t print)
+{
+    static const char section[] = "decoding.";
+    const char *key;
+    for (int i = 0; (key = hw_config_key(i)); i++)
+        if (!strncmp(key, section, sizeof section - 1))
+            print = hw_fingerprint_text(print, hw_config_value(h->config, key, h->cli->arena));
+    return print;
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 const hw_cli_command hw_cli_heads = {

@@ -81,6 +81,8 @@ bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set
 /* Both: the set of --data, and the selection set. */
 bool hw_heads_sets(hw_heads *h, hw_study_set *test, hw_study_set *selection, hw_error *err);
 uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t fingerprint);
+/* On every option of the search. */
+uint64_t hw_heads_depends_on_search(const hw_heads *h, uint64_t fingerprint);
 
 /* What heads trace prints, or an error. The caller decrefs it. */
 json_t *hw_heads_trace_of(const char *model, const hw_config *config, hw_error *err);

@@ -30,11 +30,9 @@ static const hw_cli_option table[] = {
 static uint64_t depends(const hw_heads *h, uint64_t print)
 {
     const options *o = (const options *)h->options;
-    char text[256];
-    hw_search_options s = hw_search_options_of(h->config);
-    snprintf(text, sizeof text, "mode %d, loss only %d, beam %lld, length penalty %.17g, lengths %lld to %lld", o->mode,
-             o->loss_only, (long long)s.beam, s.length_penalty, (long long)s.min_length, (long long)s.max_length);
-    return hw_fingerprint_text(print, text);
+    char text[64];
+    snprintf(text, sizeof text, "mode %d, loss only %d", o->mode, o->loss_only);
+    return hw_heads_depends_on_search(h, hw_fingerprint_text(print, text));
 }
 
 static json_t *compute(hw_heads *h, hw_error *err)

@@ -37,12 +37,9 @@ static hw_search_options search_of(const hw_heads *h)
 static uint64_t depends(const hw_heads *h, uint64_t print)
 {
     const options *o = (const options *)h->options;
-    char text[256];
-    hw_search_options s = search_of(h);
-    snprintf(text, sizeof text, "by %s, normalised %d, beam %lld, length penalty %.17g, lengths %lld to %lld",
-             hw_importance_readings[o->reading], o->normalised, (long long)s.beam, s.length_penalty,
-             (long long)s.min_length, (long long)s.max_length);
-    return hw_fingerprint_text(hw_heads_depends_on_selection(h, print), text);
+    char text[64];
+    snprintf(text, sizeof text, "by %s, normalised %d", hw_importance_readings[o->reading], o->normalised);
+    return hw_heads_depends_on_search(h, hw_fingerprint_text(hw_heads_depends_on_selection(h, print), text));
 }
 
 static json_t *compute(hw_heads *h, hw_error *err)

@@ -31,8 +31,8 @@ uint64_t hw_fingerprint_file(uint64_t hash, const char *path)
 
 uint64_t hw_fingerprint_model(uint64_t hash, const char *directory)
 {
-    static const char *const names[] = {"model.safetensors", "config.yaml", "shared.vocab", "source.vocab",
-                                        "target.vocab"};
+    static const char *const names[] = {"model.safetensors", "config.yaml",  "shared.vocab", "source.vocab",
+                                        "target.vocab",      "shared.model", "source.model", "target.model"};
     char path[HW_PATH];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (hw_bundle_path(path, directory, names[i], NULL)) hash = hw_fingerprint_file(hash, path);
