@@ -190,6 +190,7 @@ typedef struct hw_corpus_options {
     double max_ratio;     /* the longer side has at most so many times the tokens of the shorter; 0: no limit */
     bool drop_identical;  /* pairs whose sides are the same text */
     bool drop_duplicates; /* pairs that stood there before */
+    const char *alignment; /* suffix of a file of word alignments beside both sides ("align"); NULL: none is read */
     const char *scratch;  /* a directory for arrays of more than `memory` bytes; NULL: they stay in memory */
     size_t memory;
 } hw_corpus_options;
@@ -203,6 +204,7 @@ typedef struct hw_corpus_counts {
     int64_t source_tokens, target_tokens;   /* of the pairs kept, without special tokens */
     int64_t source_unknown, target_unknown; /* how many of them the vocabulary lacks */
     int64_t source_longest, target_longest; /* the longest sentence kept, in tokens */
+    int64_t aligned;                        /* how many pairs kept have a link, where an alignment was read */
 } hw_corpus_counts;
 
 /* What is needed to read one side. */
@@ -218,7 +220,8 @@ int32_t *hw_word_tokens(const hw_side *side, const char *line, size_t bytes, con
                         int64_t *words);
 
 /* Reads both sides; what is dropped is counted. options NULL: only blank pairs are. Errors: no such file, unreadable,
- * invalid UTF-8, sides of different length (both counts are said), no pair left, no memory. The caller frees it. */
+ * invalid UTF-8, sides of different length (both counts are said), no pair left, no memory; an alignment that is
+ * missing, of another length, malformed or beyond its pair (file:line:column). The caller frees it. */
 hw_corpus *hw_corpus_load(const char *directory, const char *prefix, const hw_side *source, const hw_side *target,
                           const hw_corpus_options *options, hw_error *err);
 /* An empty corpus, and one pair more for it; line is its number in the files. For text that is made up. */
@@ -252,6 +255,16 @@ hw_ids hw_sampler_draw(const hw_sampler *s, hw_ids best, hw_random *random, hw_a
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
+/* A link of an alignment, between words or tokens counted from 0. */
+typedef struct hw_link {
+    int32_t source, target;
+    bool sure;
+} hw_link;
+typedef struct hw_pair_links {
+    int64_t count;
+    const hw_link *links; /* between tokens, special ones not counted; ordered by target, then source, each once */
+} hw_pair_links;
+
 /* Some pairs of sentences, their tokens one after another without padding. A sentence has n + 1 source rows and m + 1
  * target rows: the source is w1 .. wn </s>, the decoder is fed <s> w1 .. wm and predicts w1 .. wm </s>. Everything
  * lives in the arena that the batch was made in. A shard or a micro-batch is an hw_batch too, whose segments start at
@@ -264,6 +277,7 @@ typedef struct hw_batch {
     const int32_t *target_in, *target_out;      /* [target_rows] */
     int64_t first_source_row, first_target_row; /* where row 0 stands in the whole step's batch, for dropout */
     const int64_t *lines;                       /* [sentences] each pair's line in the corpus' files, from 1 */
+    const hw_pair_links *links;                 /* [sentences]; NULL: the corpus was read without an alignment */
 } hw_batch;
 
 /* A batch of these sentences. targets NULL: there are only sources, as when translating (target lengths are then 0). */
@@ -314,10 +328,6 @@ hw_batch *hw_batcher_next(hw_batcher *batcher, hw_arena *arena);
 
 /* Word alignments, PREFIX.align, in Pharaoh's format: a line a pair, links separated by blanks, `i-j` sure and `ipj`
  * possible, source word i and target word j counted from 0. Words are what blanks separate in the files. */
-typedef struct hw_link {
-    int32_t source, target;
-    bool sure;
-} hw_link;
 typedef struct hw_alignments {
     int64_t count;        /* of lines */
     const char *path;

@@ -2,7 +2,7 @@
  *
  * A line a pair, `3-5` or `3p5` between blanks. Sure and possible links are Och and Ney's (2003, "A systematic
  * comparison of various statistical alignment models", section 5): every sure link counts as possible too. */
-#include <headwise/text.h>
+#include "text/links.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,13 +10,6 @@
 
 #include "text/lines.h"
 #include "text/strings.h"
-
-/* Links that grow while the file is read. */
-typedef struct growing {
-    hw_link *links;
-    int64_t *start;
-    int64_t count, capacity, lines, lines_capacity;
-} growing;
 
 /* Digits at *at, which moves behind them; -1 where there are none or the number is too large. */
 static int64_t read_number(const char **at, const char *end)
@@ -49,57 +42,74 @@ static int by_place(const void *left, const void *right)
 }
 
 /* Puts the links from `first` on in order, each once. */
-static void tidy(growing *g, int64_t first)
+static void tidy(hw_link_list *l, int64_t first)
 {
-    if (g->count == first) return;
-    qsort(g->links + first, (size_t)(g->count - first), sizeof *g->links, by_place);
+    if (l->count == first) return;
+    qsort(l->items + first, (size_t)(l->count - first), sizeof *l->items, by_place);
     int64_t last = first;
-    for (int64_t i = first + 1; i < g->count; i++) {
-        if (by_place(&g->links[i], &g->links[last]))
-            g->links[++last] = g->links[i];
+    for (int64_t i = first + 1; i < l->count; i++) {
+        if (by_place(&l->items[i], &l->items[last]))
+            l->items[++last] = l->items[i];
         else
-            g->links[last].sure |= g->links[i].sure;
+            l->items[last].sure |= l->items[i].sure;
     }
-    g->count = last + 1;
+    l->count = last + 1;
 }
 
-static bool read_line(hw_arena *arena, growing *g, const char *path, int64_t number, const char *line, size_t bytes,
-                      hw_error *err)
+#define BEYOND                                                                                                         \
+    ": link %d%c%d points beyond the pair, which has %" PRId64 " source and %" PRId64 " target words"
+
+static bool inside(const hw_link *link, const int64_t words[2])
 {
-    int64_t first = g->count;
+    return link->source < words[0] && link->target < words[1];
+}
+
+bool hw_links_read(hw_link_list *list, const char *path, int64_t number, const char *line, size_t bytes,
+                   const int64_t words[2], hw_error *err)
+{
+    int64_t first = list->count;
     const char *at = line, *word;
     size_t size;
     while (hw_next_word(&at, line + bytes, &word, &size)) {
-        g->links = hw_grow(arena, g->links, g->count, &g->capacity, sizeof *g->links);
+        list->items = hw_grow(list->arena, list->items, list->count, &list->capacity, sizeof *list->items);
+        hw_link *link = &list->items[list->count++];
         char quoted[HW_QUOTE];
-        if (!read_link(word, size, &g->links[g->count]))
-            return hw_fail(err, "%s:%" PRId64 ": %s is no link; links are i-j (sure) or ipj (possible), counted from 0",
-                           path, number, hw_quote(quoted, word, size));
-        g->count++;
+        int64_t column = word - line + 1;
+        if (!read_link(word, size, link))
+            return hw_fail(err,
+                           "%s:%" PRId64 ":%" PRId64
+                           ": %s is no link; links are i-j (sure) or ipj (possible), counted from 0",
+                           path, number, column, hw_quote(quoted, word, size));
+        if (words && !inside(link, words))
+            return hw_fail(err, "%s:%" PRId64 ":%" PRId64 BEYOND, path, number, column, link->source,
+                           link->sure ? '-' : 'p', link->target, words[0], words[1]);
     }
-    tidy(g, first);
-    g->start = hw_grow(arena, g->start, g->lines, &g->lines_capacity, sizeof *g->start);
-    g->start[g->lines++] = g->count;
+    tidy(list, first);
     return true;
 }
+
+/* ---- a whole file ------------------------------------------------------------------------------------------------ */
 
 hw_alignments *hw_alignments_load(hw_arena *arena, const char *path, hw_error *err)
 {
     hw_reader *reader = hw_reader_open(path, err);
     if (!reader) return NULL;
-    growing g = {0};
-    g.start = hw_grow(arena, NULL, 0, &g.lines_capacity, sizeof *g.start);
-    g.start[g.lines++] = 0;
+    hw_link_list list = {.arena = arena};
+    int64_t lines = 0, capacity = 0, *start = hw_grow(arena, NULL, 0, &capacity, sizeof *start);
+    start[0] = 0;
     char *line;
     size_t bytes;
     int got;
-    while ((got = hw_next_line(reader, path, &line, &bytes, err)) == 1)
-        if (!read_line(arena, &g, path, hw_reader_number(reader), line, bytes, err)) break;
+    while ((got = hw_next_line(reader, path, &line, &bytes, err)) == 1) {
+        if (!hw_links_read(&list, path, hw_reader_number(reader), line, bytes, NULL, err)) break;
+        start = hw_grow(arena, start, ++lines, &capacity, sizeof *start);
+        start[lines] = list.count;
+    }
     hw_reader_close(reader);
     if (got) return NULL;
     hw_alignments *a = hw_arena_alloc(arena, sizeof *a);
     *a = (hw_alignments){
-        .count = g.lines - 1, .path = hw_arena_string(arena, "%s", path), .start = g.start, .links = g.links};
+        .count = lines, .path = hw_arena_string(arena, "%s", path), .start = start, .links = list.items};
     return a;
 }
 
@@ -107,20 +117,18 @@ bool hw_alignments_fit(const hw_alignments *a, const hw_lines *source, const hw_
 {
     if (!hw_lines_parallel(source, target, err)) return false;
     if (a->count != source->count)
-        return hw_fail(err, "%s has %" PRId64 " lines, but %s has %" PRId64 "; each pair needs a line, empty or not",
-                       a->path, a->count, source->path, source->count);
+        return hw_fail(err, "%s has %" PRId64 " %s, but %s has %" PRId64 "; each pair needs a line, empty or not",
+                       a->path, a->count, hw_plural(a->count, "line", "lines"), source->path, source->count);
     for (int64_t i = 0; i < a->count; i++) {
         size_t source_bytes, target_bytes;
         const char *source_text = hw_lines_get(source, i, &source_bytes);
         const char *target_text = hw_lines_get(target, i, &target_bytes);
-        int64_t n = hw_count_words(source_text, source_bytes), m = hw_count_words(target_text, target_bytes);
+        const int64_t words[] = {hw_count_words(source_text, source_bytes), hw_count_words(target_text, target_bytes)};
         for (int64_t k = a->start[i]; k < a->start[i + 1]; k++) {
             const hw_link *link = &a->links[k];
-            if (link->source < n && link->target < m) continue;
-            return hw_fail(err,
-                           "%s:%" PRId64 ": link %d%c%d points beyond the pair, which has %" PRId64
-                           " source and %" PRId64 " target words",
-                           a->path, i + 1, link->source, link->sure ? '-' : 'p', link->target, n, m);
+            if (inside(link, words)) continue;
+            return hw_fail(err, "%s:%" PRId64 BEYOND, a->path, i + 1, link->source, link->sure ? '-' : 'p',
+                           link->target, words[0], words[1]);
         }
     }
     return true;

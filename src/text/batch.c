@@ -84,7 +84,8 @@ static void view(hw_arena *arena, hw_batch *out, const hw_batch *batch, int64_t 
                       .target_out = batch->target_out ? batch->target_out + target : NULL,
                       .first_source_row = batch->first_source_row + source,
                       .first_target_row = batch->first_target_row + target,
-                      .lines = batch->lines + first};
+                      .lines = batch->lines + first,
+                      .links = batch->links ? batch->links + first : NULL};
     out->source = view_segments(arena, &batch->source, first, count, &out->source_rows);
     out->target = view_segments(arena, &batch->target, first, count, &out->target_rows);
 }
@@ -139,6 +140,7 @@ hw_batch *hw_batch_shards(hw_arena *arena, const hw_batch *batch, int shards)
     hw_ids *sources = hw_arena_alloc(arena, room * sizeof *sources);
     hw_ids *targets = hw_arena_alloc(arena, room * sizeof *targets);
     int64_t *lines = hw_arena_alloc(arena, room * sizeof *lines);
+    hw_pair_links *links = batch->links ? hw_arena_alloc(arena, room * sizeof *links) : NULL;
     int64_t *first = hw_arena_alloc(arena, ((size_t)shards + 1) * sizeof *first); /* sentence of each shard */
     int64_t count = 0;
     for (int s = 0; s < shards; s++) {
@@ -147,11 +149,13 @@ hw_batch *hw_batch_shards(hw_arena *arena, const hw_batch *batch, int shards)
             if (owner[b] != s) continue;
             sources[count] = sentence(&batch->source, batch->source_ids, b);
             if (batch->target_out) targets[count] = sentence(&batch->target, batch->target_out, b);
+            if (links) links[count] = batch->links[b];
             lines[count++] = batch->lines[b];
         }
     }
     first[shards] = count;
-    const hw_batch *sorted = hw_batch_new(arena, count, sources, batch->target_out ? targets : NULL, lines);
+    hw_batch *sorted = hw_batch_new(arena, count, sources, batch->target_out ? targets : NULL, lines);
+    sorted->links = links;
     hw_batch *out = hw_arena_alloc(arena, (size_t)shards * sizeof *out);
     for (int s = 0; s < shards; s++) view(arena, &out[s], sorted, first[s], first[s + 1] - first[s]);
     return out;

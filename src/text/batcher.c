@@ -4,6 +4,7 @@
  * limit is reached. The place in it is two numbers, which a checkpoint keeps. */
 #include <headwise/text.h>
 
+#include "text/links.h"
 #include "text/shuffle.h"
 
 static bool beyond(int64_t value, int64_t limit) { return limit && value > limit; }
@@ -75,6 +76,21 @@ static void pair_of_epoch(const hw_batcher *batcher, int64_t pair, hw_arena *are
     *target = side_of_epoch(o->target_sampler, hw_corpus_target(batcher->corpus, pair), &random, arena);
 }
 
+/* The links of a pair's tokens, as both sides are cut in this epoch. */
+static hw_pair_links links_of_epoch(const hw_batcher *batcher, int64_t pair, hw_ids source, hw_ids target,
+                                    hw_arena *arena)
+{
+    const hw_batcher_options *o = &batcher->options;
+    hw_word_links w = hw_corpus_word_links(batcher->corpus, pair);
+    if (w.count && o->source_sampler)
+        w.tokens[0] = hw_sampler_word_tokens(o->source_sampler, hw_corpus_source(batcher->corpus, pair), w.tokens[0],
+                                             w.words[0], source, arena);
+    if (w.count && o->target_sampler)
+        w.tokens[1] = hw_sampler_word_tokens(o->target_sampler, hw_corpus_target(batcher->corpus, pair), w.tokens[1],
+                                             w.words[1], target, arena);
+    return hw_links_of_tokens(&w, arena);
+}
+
 /* As many pairs as can be in a batch; each has at least two rows a side. */
 static int64_t most_pairs(const hw_batcher_options *options, int64_t left)
 {
@@ -97,6 +113,8 @@ hw_batch *hw_batcher_next(hw_batcher *batcher, hw_arena *arena)
     hw_ids *sources = hw_arena_alloc(arena, room * sizeof *sources);
     hw_ids *targets = hw_arena_alloc(arena, room * sizeof *targets);
     int64_t *lines = hw_arena_alloc(arena, room * sizeof *lines), count = 0;
+    hw_pair_links *links =
+        hw_corpus_has_links(batcher->corpus) ? hw_arena_alloc(arena, room * sizeof *links) : NULL;
     for (load l = {0}; place->next < pairs; place->next++, count++) {
         int64_t pair = options->in_order ? place->next : hw_shuffle_at(&shuffle, place->next);
         hw_ids source, target;
@@ -105,11 +123,13 @@ hw_batch *hw_batcher_next(hw_batcher *batcher, hw_arena *arena)
         if (count && too_full(&l, options)) break;
         sources[count] = source;
         targets[count] = target;
+        if (links) links[count] = links_of_epoch(batcher, pair, source, target, arena);
         lines[count] = hw_corpus_line(batcher->corpus, pair);
         if (count % RELEASE_AT_RANDOM == 0) hw_corpus_release(batcher->corpus);
     }
     if (place->next == pairs && !options->in_order) *place = (hw_batch_place){.epoch = place->epoch + 1};
     hw_batch *batch = hw_batch_new(arena, count, sources, targets, lines);
+    batch->links = links;
     hw_corpus_release(batcher->corpus);
     return batch;
 }

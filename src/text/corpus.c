@@ -12,6 +12,7 @@
 
 #include "text/filter.h"
 #include "text/lines.h"
+#include "text/links.h"
 #include "text/store.h"
 #include "text/strings.h"
 
@@ -25,6 +26,8 @@ struct hw_corpus {
     hw_corpus_counts counts;
     hw_store records, ids;
     int64_t id_count;
+    bool aligned; /* read with an alignment */
+    hw_link_store links;
     hw_store_place place;
 };
 
@@ -79,6 +82,7 @@ void hw_corpus_release(const hw_corpus *corpus)
 {
     hw_store_release(&corpus->records);
     hw_store_release(&corpus->ids);
+    hw_link_store_release(&corpus->links);
 }
 
 void hw_corpus_free(hw_corpus *corpus)
@@ -86,6 +90,7 @@ void hw_corpus_free(hw_corpus *corpus)
     if (!corpus) return;
     hw_store_free(&corpus->records);
     hw_store_free(&corpus->ids);
+    hw_link_store_free(&corpus->links);
     free(corpus);
 }
 
@@ -93,6 +98,7 @@ void hw_corpus_add(hw_corpus *corpus, hw_ids source, hw_ids target, int64_t line
 {
     hw_error err;
     HW_CHECK(source.count > 0 && target.count > 0, "a pair with an empty side");
+    HW_CHECK(!corpus->aligned, "a pair without links");
     HW_CHECK(make_room(corpus, source.count + target.count, &err), "%s", err.message);
     memcpy(next_ids(corpus), source.ids, (size_t)source.count * sizeof *source.ids);
     memcpy(next_ids(corpus) + source.count, target.ids, (size_t)target.count * sizeof *target.ids);
@@ -122,11 +128,26 @@ hw_ids hw_corpus_target(const hw_corpus *corpus, int64_t pair)
 
 int64_t hw_corpus_line(const hw_corpus *corpus, int64_t pair) { return record_of(corpus, pair)->line; }
 
+bool hw_corpus_has_links(const hw_corpus *corpus) { return corpus->aligned; }
+
+hw_word_links hw_corpus_word_links(const hw_corpus *corpus, int64_t pair)
+{
+    return corpus->aligned ? hw_link_store_at(&corpus->links, pair) : (hw_word_links){0};
+}
+
 /* FNV-1a over whole numbers instead of bytes; its upper half is folded into the lower, which multiplying never does. */
 static uint64_t mix(uint64_t state, uint64_t number)
 {
     state = (state ^ number) * UINT64_C(1099511628211);
     return state ^ state >> 32;
+}
+
+static uint64_t mix_links(uint64_t state, const hw_corpus *corpus, int64_t pair)
+{
+    int64_t count;
+    const int32_t *numbers = hw_link_store_numbers(&corpus->links, pair, &count);
+    for (int64_t i = 0; i < count; i++) state = mix(state, (uint64_t)numbers[i]);
+    return mix(state, (uint64_t)count);
 }
 
 uint64_t hw_corpus_fingerprint(const hw_corpus *corpus)
@@ -138,6 +159,7 @@ uint64_t hw_corpus_fingerprint(const hw_corpus *corpus)
         const uint64_t numbers[] = {(uint64_t)r->line, (uint64_t)r->source, (uint64_t)r->target};
         for (int i = 0; i < 3; i++) state = mix(state, numbers[i]);
         for (int64_t i = 0; i < r->source + r->target; i++) state = mix(state, (uint64_t)ids[i]);
+        if (corpus->aligned) state = mix_links(state, corpus, pair);
         if (pair % RELEASE_EVERY == 0) hw_corpus_release(corpus);
     }
     return state;
@@ -173,6 +195,63 @@ static int read_input(input *in, hw_error *err)
     return 1;
 }
 
+/* The alignment of both, where one is read. */
+typedef struct alignment {
+    char path[HW_PATH];
+    hw_reader *reader; /* NULL: none is */
+    hw_link_list links; /* of the line */
+} alignment;
+
+static bool open_alignment(alignment *a, const char *directory, const char *prefix, const char *suffix, hw_error *err)
+{
+    if (!hw_corpus_path(a->path, directory, prefix, suffix, err)) return false;
+    a->reader = hw_reader_open(a->path, err);
+    return a->reader != NULL;
+}
+
+/* Alignment and pairs have different numbers of lines: reads on to the end of each. */
+static bool other_length(const alignment *a, const input *source, hw_error *err)
+{
+    char *line;
+    size_t bytes;
+    int got[2] = {1, 1};
+    while (got[0] == 1) got[0] = hw_next_line(a->reader, a->path, &line, &bytes, err);
+    while (got[1] == 1) got[1] = hw_next_line(source->reader, source->path, &line, &bytes, err);
+    if (got[0] < 0 || got[1] < 0) return false;
+    return hw_fail(err, "%s has %" PRId64 " lines, but %s has %" PRId64 "; each pair needs a line, empty or not", a->path,
+                   hw_reader_number(a->reader), source->path, hw_reader_number(source->reader));
+}
+
+/* The links of the pair that was just read. */
+static bool read_alignment(alignment *a, const input *source, const input *target, hw_error *err)
+{
+    char *line;
+    size_t bytes;
+    int got = hw_next_line(a->reader, a->path, &line, &bytes, err);
+    if (got < 0) return false;
+    if (!got) return other_length(a, source, err);
+    const int64_t words[] = {hw_count_words(source->line.line, source->line.bytes),
+                             hw_count_words(target->line.line, target->line.bytes)};
+    a->links.count = 0;
+    return hw_links_read(&a->links, a->path, hw_reader_number(a->reader), line, bytes, words, err);
+}
+
+/* Keeps them with the pair that is being taken in. */
+static bool take_links(hw_corpus *corpus, alignment *a, const input *source, const input *target, hw_error *err)
+{
+    const input *const sides[] = {source, target};
+    hw_arena *arena = a->links.arena;
+    hw_arena_mark mark = hw_arena_begin(arena);
+    hw_word_links w = {0};
+    for (int s = 0; s < 2; s++)
+        w.tokens[s] = hw_word_tokens(sides[s]->side, sides[s]->line.line, sides[s]->line.bytes, &sides[s]->tokens, arena,
+                                     &w.words[s]);
+    bool good = hw_link_store_add(&corpus->links, &w, a->links.items, a->links.count, &corpus->place, err);
+    hw_arena_end(arena, mark);
+    corpus->counts.aligned += a->links.count > 0;
+    return good;
+}
+
 /* Reads on to the end of the longer side, so that the message can say both lengths. */
 static bool different_lengths(input *source, input *target, hw_error *err)
 {
@@ -182,13 +261,17 @@ static bool different_lengths(input *source, input *target, hw_error *err)
         while ((got = read_input(sides[i], err)) == 1) continue;
         if (got < 0) return false;
     }
-    return hw_fail(err, "%s has %" PRId64 " lines, but %s has %" PRId64 "; line by line they must be translations",
-                   source->path, hw_reader_number(source->reader), target->path, hw_reader_number(target->reader));
+    return hw_fail(err, "%s has %" PRId64 " %s, but %s has %" PRId64 "; line by line they must be translations",
+                   source->path, hw_reader_number(source->reader),
+                   hw_plural(hw_reader_number(source->reader), "line", "lines"), target->path,
+                   hw_reader_number(target->reader));
 }
 
-static bool take_pair(hw_corpus *corpus, hw_filter *filter, const input *source, const input *target, hw_error *err)
+static bool take_pair(hw_corpus *corpus, hw_filter *filter, const input *source, const input *target, alignment *links,
+                      hw_error *err)
 {
     hw_drop drop;
+    if (links->reader && !read_alignment(links, source, target, err)) return false;
     if (!hw_filter_pair(filter, &source->line, &target->line, &drop, err)) return false;
     if (++corpus->counts.lines % RELEASE_EVERY == 0) hw_corpus_release(corpus);
     if (drop != HW_DROPS) {
@@ -196,7 +279,9 @@ static bool take_pair(hw_corpus *corpus, hw_filter *filter, const input *source,
         return true;
     }
     const hw_tokens *s = &source->tokens, *t = &target->tokens;
-    if (!make_room(corpus, s->count + t->count, err)) return hw_fail_in(err, "%s: ", source->path);
+    if (!make_room(corpus, s->count + t->count, err) ||
+        (links->reader && !take_links(corpus, links, source, target, err)))
+        return hw_fail_in(err, "%s: ", source->path);
     int32_t *ids = next_ids(corpus);
     for (int64_t i = 0; i < s->count; i++) *ids++ = s->items[i].id;
     for (int64_t i = 0; i < t->count; i++) *ids++ = t->items[i].id;
@@ -204,15 +289,26 @@ static bool take_pair(hw_corpus *corpus, hw_filter *filter, const input *source,
     return true;
 }
 
-static bool read_pairs(hw_corpus *corpus, hw_filter *filter, input *source, input *target, hw_error *err)
+/* Is there nothing left in it? */
+static bool end_alignment(const alignment *a, const input *source, hw_error *err)
+{
+    char *line;
+    size_t bytes;
+    int got = a->reader ? hw_next_line(a->reader, a->path, &line, &bytes, err) : 0;
+    return !got || (got == 1 && other_length(a, source, err));
+}
+
+static bool read_pairs(hw_corpus *corpus, hw_filter *filter, input *source, input *target, alignment *links,
+                       hw_error *err)
 {
     for (;;) {
         int got = read_input(source, err), other = got < 0 ? got : read_input(target, err);
         if (got < 0 || other < 0) return false;
         if (got != other) return different_lengths(source, target, err);
         if (!got) break;
-        if (!take_pair(corpus, filter, source, target, err)) return false;
+        if (!take_pair(corpus, filter, source, target, links, err)) return false;
     }
+    if (!end_alignment(links, source, err)) return false;
     if (corpus->counts.pairs) return true;
     char text[512];
     return hw_fail(err, "%s and %s hold no pair of sentences that can be used: %s", source->path, target->path,
@@ -229,10 +325,15 @@ hw_corpus *hw_corpus_load(const char *directory, const char *prefix, const hw_si
     hw_arena *scratch = hw_arena_new(0);
     input in = {.side = source, .tokens = hw_tokens_new(scratch)};
     input out = {.side = target, .tokens = hw_tokens_new(scratch)};
+    alignment links = {.links = {.arena = scratch}};
+    const char *suffix = filter.options->alignment;
+    corpus->aligned = suffix;
     bool good = open_input(&in, directory, prefix, err) && open_input(&out, directory, prefix, err) &&
-                read_pairs(corpus, &filter, &in, &out, err);
+                (!suffix || open_alignment(&links, directory, prefix, suffix, err)) &&
+                read_pairs(corpus, &filter, &in, &out, &links, err);
     hw_reader_close(in.reader);
     hw_reader_close(out.reader);
+    hw_reader_close(links.reader);
     hw_arena_free(scratch);
     hw_filter_clear(&filter);
     if (good) return corpus;
@@ -257,7 +358,8 @@ const char *hw_corpus_describe(const hw_corpus *corpus, char text[512])
     const hw_corpus_counts *n = &corpus->counts;
     char a[32], b[32], c[32], d[32];
     *text = 0;
-    say(text, "%s of %s pairs", hw_thousands(n->pairs, a), hw_thousands(n->lines, b));
+    say(text, "%s of %s %s", hw_thousands(n->pairs, a), hw_thousands(n->lines, b),
+        hw_plural(n->lines, "pair", "pairs"));
     const char *before = " (dropped: ";
     for (int i = 0; i < HW_DROPS; i++) {
         if (!n->dropped[i]) continue;
@@ -265,7 +367,9 @@ const char *hw_corpus_describe(const hw_corpus *corpus, char text[512])
         before = ", ";
     }
     if (n->pairs < n->lines) say(text, ")");
-    say(text, ", %s source tokens (%s unknown), %s target tokens (%s unknown)", hw_thousands(n->source_tokens, a),
-        hw_thousands(n->source_unknown, b), hw_thousands(n->target_tokens, c), hw_thousands(n->target_unknown, d));
+    say(text, ", %s source %s (%s unknown), %s target %s (%s unknown)", hw_thousands(n->source_tokens, a),
+        hw_plural(n->source_tokens, "token", "tokens"), hw_thousands(n->source_unknown, b),
+        hw_thousands(n->target_tokens, c), hw_plural(n->target_tokens, "token", "tokens"),
+        hw_thousands(n->target_unknown, d));
     return text;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/links.h"
 #include "text/strings.h"
 #include "text/tokenizer.h"
 
@@ -242,4 +243,22 @@ hw_ids hw_sampler_draw(const hw_sampler *s, hw_ids best, hw_random *random, hw_a
     }
     hw_arena_end(arena, mark);
     return (hw_ids){out, count};
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+/* Cuts of a sentence have the same text, so a word ends at the same byte in both; a token is the word's in which it
+ * begins. */
+const int32_t *hw_sampler_word_tokens(const hw_sampler *s, hw_ids best, const int32_t *tokens, int64_t words,
+                                      hw_ids drawn, hw_arena *arena)
+{
+    int32_t *out = hw_arena_calloc(arena, (size_t)words, sizeof *out);
+    size_t end = 0, begin = 0, size;
+    int64_t b = 0, d = 0;
+    for (int64_t w = 0; w < words; w++) {
+        for (int32_t i = 0; i < tokens[w]; i++, b++) end += (hw_vocabulary_token(s->v, best.ids[b], &size), size);
+        for (; d < drawn.count && begin < end; d++, out[w]++)
+            begin += (hw_vocabulary_token(s->v, drawn.ids[d], &size), size);
+    }
+    return out;
 }
