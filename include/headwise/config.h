@@ -56,6 +56,7 @@ enum {
 }; /* training.metric */
 
 enum { HW_DIVERSITY_NONE, HW_DIVERSITY_OUTPUT, HW_DIVERSITY_SUBSPACE, HW_DIVERSITY_POSITION, HW_DIVERSITY_ORTHOGONAL };
+enum { HW_STEP_PREDICTED, HW_STEP_FED }; /* training.guided_alignment.step */
 /* training.head_diversity.schedule, training.drop_head.schedule */
 enum { HW_STRENGTH_CONSTANT, HW_STRENGTH_RISE, HW_STRENGTH_FALL, HW_STRENGTH_V };
 
@@ -123,6 +124,12 @@ typedef struct hw_config {
             int schedule;
         } drop_head;
         struct {
+            double weight;
+            int64_t layer, head; /* layer -1: the last but one, or the only one; see hw_guided_layer */
+            int step;
+            const char *suffix;
+        } guided_alignment;
+        struct {
             double weight, learning_rate;
         } head_l0;
         const char *init_from;
@@ -157,6 +164,9 @@ bool hw_config_set_from(hw_config *config, const char *place, const char *assign
  * is 0 where batch_sentences was given and it was not. Call it after the last hw_config_set. What is allowed but hardly
  * meant is added to warnings (NULL: not wanted), as complete sentences. */
 bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err);
+
+/* The decoder layer of training.guided_alignment, from 0. */
+int64_t hw_guided_layer(const hw_config *config);
 
 /* Fails where options of a search cannot work, or not together; hw_config_check does this too. */
 bool hw_decoding_check(const hw_decoding *d, hw_error *err);

@@ -55,6 +55,7 @@ hw_corpus_options hw_bundle_filters(const hw_config *c)
         .max_ratio = c->data.max_ratio,
         .drop_identical = c->data.drop_identical,
         .drop_duplicates = c->data.drop_duplicates,
+        .alignment = c->training.guided_alignment.weight > 0 ? c->training.guided_alignment.suffix : NULL,
         .scratch = c->training.model_dir,
         .memory = ARRAY_MEMORY,
     };

@@ -224,6 +224,35 @@ static bool check_gates(const hw_config *c, hw_error *err)
     return fail(c, err, key, other, "with gates of heads there is no %s, whose weights would know nothing of them", other);
 }
 
+/* The head that is guided is there. */
+static bool check_guided(const hw_config *c, hw_error *err)
+{
+    int64_t layer = hw_guided_layer(c), head = c->training.guided_alignment.head;
+    if (!(c->training.guided_alignment.weight > 0)) return true;
+    if (layer >= c->model.decoder_layers)
+        return fail(c, err, "training.guided_alignment.layer", "model.decoder_layers",
+                    "there is no layer %lld; the decoder has %lld, from 0", (long long)layer,
+                    (long long)c->model.decoder_layers);
+    if (head >= c->model.heads)
+        return fail(c, err, "training.guided_alignment.head", "model.heads",
+                    "there is no head %lld; a layer has %lld, from 0", (long long)head, (long long)c->model.heads);
+    char name[64];
+    snprintf(name, sizeof name, "decoder.%lld.cross.%lld", (long long)layer, (long long)head);
+    for (int i = 0; i < c->model.removed_heads.count; i++)
+        if (!strcmp(c->model.removed_heads.items[i], name))
+            return fail(c, err, "training.guided_alignment.head", "model.removed_heads", "%s was removed", name);
+    if (!*c->training.guided_alignment.suffix)
+        return fail(c, err, "training.guided_alignment.suffix", NULL,
+                    "it is empty; it is the suffix of the alignment's file, such as align");
+    return true;
+}
+
+int64_t hw_guided_layer(const hw_config *c)
+{
+    int64_t layer = c->training.guided_alignment.layer, layers = c->model.decoder_layers;
+    return layer >= 0 ? layer : layers > 1 ? layers - 2 : 0;
+}
+
 static bool check_decoding(const hw_config *c, hw_error *err)
 {
     char message[512];
@@ -253,9 +282,10 @@ static void add_warnings(hw_config *c, hw_names *warnings)
 {
     if (c->training.max_steps < c->training.warmup_steps)
         warn(c, warnings, "training.max_steps",
-             "%lld steps are fewer than training.warmup_steps %lld, so the learning rate never reaches "
+             "%lld %s fewer than training.warmup_steps %lld, so the learning rate never reaches "
              "training.learning_rate",
-             (long long)c->training.max_steps, (long long)c->training.warmup_steps);
+             (long long)c->training.max_steps, hw_plural(c->training.max_steps, "step is", "steps are"),
+             (long long)c->training.warmup_steps);
     if (c->training.head_l0.weight > 0 && !*c->training.init_from)
         warn(c, warnings, "training.head_l0.weight",
              "gates close heads before these have learned anything; begin with a trained model, training.init_from");
@@ -271,6 +301,7 @@ bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
     if (!check_model(config, err) || !check_removed_heads(config, err) || !check_data(config, err) ||
         !check_model_dir(config, err) || !check_text(config, err) || !check_training(config, err) ||
         !check_averages(config, err) || !check_diversity(config, err) || !check_gates(config, err) ||
+        !check_guided(config, err) ||
         !check_decoding(config, err))
         return false;
     if (warnings) add_warnings(config, warnings);

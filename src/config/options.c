@@ -150,6 +150,21 @@ const hw_option hw_options[] = {
            "of an attention always stays"),
     CHOICE(training, drop_head.schedule, "constant", HW_STRENGTH_CONSTANT, "constant|rise|fall|v",
            "how the rate changes, as head_diversity.schedule; v is the paper's"),
+    NUMBER(training, guided_alignment.weight, "0", 0, ANY,
+           "teaches one cross-attention head to align words: factor of a term of\n"
+           "the loss, the cross-entropy between the links of a target word in\n"
+           "DIR/TRAIN.align and the head's weights, a mean over tokens with links\n"
+           "(0: no term, and no file is read)"),
+    INTEGER(training, guided_alignment.layer, "-1", -1, 255,
+            "decoder layer of that head, from 0 (-1: the last but one, or the only\n"
+            "one)"),
+    INTEGER(training, guided_alignment.head, "0", 0, 1023, "its number in the layer, from 0"),
+    CHOICE(training, guided_alignment.step, "predicted", HW_STEP_PREDICTED, "predicted|fed",
+           "where a target word's links are taught: in the step that predicts it,\n"
+           "or in the one that it is fed to"),
+    TEXT(training, guided_alignment.suffix, "align",
+         "suffix of the alignment's file, a line a pair with links i-j or ipj of\n"
+         "source word i and target word j, from 0; a line may be empty"),
     NUMBER(training, head_l0.weight, "0", 0, ANY,
            "what an open head costs: factor of the expected number of open heads,\n"
            "whose gates are trained with the network, best from a trained one\n"
