@@ -56,7 +56,7 @@ START_TEST(what_is_no_link)
     ck_assert_ptr_null(hw_alignments_load(arena, path, &err));
     ck_assert_str_eq(
         err.message,
-        hw_arena_string(arena, "%s:2: \"%.*s\" is no link; links are i-j (sure) or ipj (possible), counted from 0",
+        hw_arena_string(arena, "%s:2:5: \"%.*s\" is no link; links are i-j (sure) or ipj (possible), counted from 0",
                         path, (int)strcspn(no_links[_i], " "), no_links[_i]));
 }
 END_TEST
@@ -135,13 +135,13 @@ static const struct {
     {WORD("1", "", "X", "0", "root", "_"), ":1: FORM is empty"},
     {WORD("1", "a", "X", "_", "root", "_"), ":1: HEAD is \"_\", not a number"},
     {WORD("1", "a", "X", "4294967297", "root", "_"), ":1: HEAD is \"4294967297\", not a number"},
-    {"# c\n" WORD("1", "a", "X", "2", "root", "_") "\n", ":2: HEAD is 2, but the sentence has 1 words"},
+    {"# c\n" WORD("1", "a", "X", "2", "root", "_") "\n", ":2: HEAD is 2, but the sentence has 1 word"},
     {WORD("1", "a", "X", "1", "dep", "_"), ":1: word 1 is its own head"},
     {WORD("1", "a", "X", "0", "root", "_") WORD("2", "b", "X", "3", "dep", "_") WORD("3", "c", "X", "2", "dep", "_"),
      ":2: the heads of word 2 lead back to it in a circle"},
     {WORD("1", "d", "X", "2", "dep", "_") WORD("2", "b", "X", "3", "dep", "_") WORD("3", "c", "X", "2", "dep", "_"),
      ":2: the heads of word 2 lead back to it in a circle"},
-    {WORD("1", "(", "X", "0", "root", "Match=2"), ":1: Match=2, but the sentence has 1 words"},
+    {WORD("1", "(", "X", "0", "root", "Match=2"), ":1: Match=2, but the sentence has 1 word"},
     {WORD("1", "(", "X", "0", "root", "Match=1"), ":1: Match=1, but word 1 does not name word 1 in turn"},
     {WORD("1", "(", "X", "0", "root", "Match=2") WORD("2", ")", "X", "1", "punct", "_"),
      ":1: Match=2, but word 2 does not name word 1 in turn"},
@@ -164,7 +164,7 @@ START_TEST(trees_must_fit_their_lines)
     const hw_lines *l = lines_of("l1", "the cat ( sleeps )\n");
     ck_assert(!hw_conllu_fit(c, l, &err));
     ck_assert_str_eq(err.message,
-                     hw_arena_string(arena, "%s has 2 sentences, but %s has 1 lines; each line needs its sentence",
+                     hw_arena_string(arena, "%s has 2 sentences, but %s has 1 line; each line needs its sentence",
                                      c->path, l->path));
     l = lines_of("l2", "the cat ( sleeps )\nde le chat\n");
     ck_assert(!hw_conllu_fit(c, l, &err));
