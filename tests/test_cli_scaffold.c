@@ -440,6 +440,12 @@ START_TEST(numbers_for_people)
         const char *text;
     } durations[] = {{0, "0:00"},       {59.4, "0:59"},        {59.6, "1:00"}, {3599, "59:59"},
                      {3600, "1:00:00"}, {360000, "100:00:00"}, {-5, "0:00"},   {1e300, "0:00"}};
+    static const struct {
+        int64_t number;
+        const char *word;
+    } words[] = {{0, "lines"}, {1, "line"}, {2, "lines"}, {-1, "lines"}, {11, "lines"}, {INT64_MAX, "lines"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ck_assert_str_eq(hw_plural(words[i].number, "line", "lines"), words[i].word);
     for (size_t i = 0; i < sizeof durations / sizeof *durations; i++)
         ck_assert_str_eq(hw_cli_duration(durations[i].seconds, text), durations[i].text);
 }

@@ -139,11 +139,11 @@ END_TEST
 static const struct {
     const char *name, *text, *message;
 } faults[] = {
-    {"x.en.conllu", TREE_1, "has 1 sentences, but"},
+    {"x.en.conllu", TREE_1, "has 1 sentence, but"},
     {"x.en.conllu", TREE "1\tz\t_\tX\t_\t_\t0\troot\t_\t_\n\n", "the word is \"z\""},
     {"x.en.conllu", "1\ta\t_\tX\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdet\t_\t_\n\n" TREE_1, "in a circle"},
     {"x.en.conllu", "1\ta\t_\tX\t_\t_\t9\tdet\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n\n" TREE_1, "HEAD is 9"},
-    {"x.align", "0-0\n", "has 1 lines, but"},
+    {"x.align", "0-0\n", "has 1 line, but"},
     {"x.align", "0-7\n0-0\n", "points beyond the pair"},
     {"x.fr", "a\n", "1"},
     {"x.en", " \n\n", "no pair of sentences in it to study"},

@@ -327,7 +327,7 @@ static const struct {
     {"{" F32_AT("b", 0, 4) "," F32_AT("a", 2, 6) "}", 6, "tensor a overlaps tensor b"},
     {"{" F32_AT("b", 0, 4) "," F32_AT("a", 0, 4) "}", 4, NULL /* either may be named first */},
     {"{" F32_AT("a", 0, 4) "," F32_AT("b", 8, 12) "}", 12, "tensor b: the 4 bytes before it belong to no tensor"},
-    {"{}", 1, "the last 1 bytes belong to no tensor"},
+    {"{}", 1, "the last 1 byte belongs to no tensor"},
 };
 
 static void expect_refusal(const char *message)

@@ -285,7 +285,7 @@ START_TEST(a_network_that_is_not_finite_gives_empty_lines)
     ck_assert_int_eq(o->status, 1);
     ck_assert_str_eq(o->out, "\n\n\n");
     ck_assert_str_eq(
-        o->err, "headwise: 2 of 3 lines could not be translated and are empty: the network's numbers are not finite\n");
+        o->err, "headwise: of 3 lines 2 could not be translated and are empty: the network's numbers are not finite\n");
 }
 END_TEST
 
@@ -397,7 +397,7 @@ START_TEST(scores_that_are_not_finite_are_told)
     const outcome *o = RUN("headwise", "score", model, text, text);
     ck_assert_int_eq(o->status, 1);
     ck_assert_int_eq(lines_in(o->out), 2);
-    ck_assert_str_eq(o->err, "headwise: 2 of 2 lines have no score: the network's numbers are not finite\n");
+    ck_assert_str_eq(o->err, "headwise: of 2 pairs 2 have no score: the network's numbers are not finite\n");
     o = RUN("headwise", "evaluate", model, "--json");
     ck_assert_int_eq(o->status, 1);
     ck_assert_msg(strstr(o->out, "\"token_accuracy\": 0.0,") != NULL, "%s", o->out);
@@ -498,10 +498,10 @@ START_TEST(evaluate_takes_another_set_and_other_options)
     scratch_text("other.fr", "chat\n");
     const outcome *o = RUN("headwise", "evaluate", model, "--data", "other");
     ck_done(o);
-    ck_assert_msg(strstr(o->out, "/other, 1 sentences, beam 1") != NULL, "%s", o->out);
+    ck_assert_msg(strstr(o->out, "/other, 1 sentence, beam 1") != NULL, "%s", o->out);
     o = RUN("headwise", "evaluate", model, "--data", scratch_path("other"), "--set", "decoding.beam=3");
     ck_done(o);
-    ck_assert_ptr_nonnull(strstr(o->out, "/other, 1 sentences, beam 3"));
+    ck_assert_ptr_nonnull(strstr(o->out, "/other, 1 sentence, beam 3"));
     o = RUN("headwise", "evaluate", model, "--set", "data.test=other", "--json");
     ck_done(o);
     ck_assert_ptr_nonnull(strstr(o->out, "\"sentences\": 1"));
@@ -553,7 +553,7 @@ static const struct {
     {groups,
      1,
      {"evaluate", "@/model"},
-     "@/test.groups has 1 lines, but @/test.en has 4; each line is the group of one pair"},
+     "@/test.groups has 1 line, but @/test.en has 4; each line is the group of one pair"},
     {links, 1, {"evaluate", "@/model"}, NULL},
     {uneven,
      1,

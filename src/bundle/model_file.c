@@ -93,8 +93,9 @@ static bool check_vocabularies(const hw_safetensors *file, const char *path, con
     for (int i = 0; i < count; i++) {
         const hw_stored *t = hw_safetensors_find(file, fits[i].tensor);
         if (t && t->rank == 2 && t->shape[0] != fits[i].tokens)
-            return hw_fail(err, "%s has %lld tokens, but %s has %lld rows in %s; the two do not belong together",
-                           fits[i].vocabulary, (long long)fits[i].tokens, fits[i].tensor, (long long)t->shape[0], path);
+            return hw_fail(err, "%s has %lld tokens, but %s has %lld %s in %s; the two do not belong together",
+                           fits[i].vocabulary, (long long)fits[i].tokens, fits[i].tensor, (long long)t->shape[0],
+                           hw_plural(t->shape[0], "row", "rows"), path);
     }
     return true;
 }

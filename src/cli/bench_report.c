@@ -19,10 +19,10 @@ hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double r
                 r->mode, r->size, hw_thousands(r->parameters, parameters), hw_thousands(r->vocabulary, vocabulary),
                 (double)r->target_tokens / (double)r->batches, (long long)r->batches, r->seconds);
     hw_cli_cell(table, "speed");
-    hw_cli_cell(table, "%s target tokens/s, %s source tokens/s on %d thread%s",
+    hw_cli_cell(table, "%s target tokens/s, %s source tokens/s on %d %s",
                 hw_thousands((int64_t)((double)r->target_tokens / r->seconds + 0.5), speed),
                 hw_thousands((int64_t)((double)r->source_tokens / r->seconds + 0.5), sources), r->threads,
-                r->threads == 1 ? "" : "s");
+                hw_plural(r->threads, "thread", "threads"));
     hw_cli_cell(table, "busy");
     hw_cli_cell(table, "%.0f %% of the time the threads had the processor; %s target tokens a second of it", 100 * busy,
                 hw_thousands((int64_t)((double)r->target_tokens / r->cpu_seconds + 0.5), speed));

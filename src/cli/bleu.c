@@ -143,8 +143,8 @@ static bool fail_lengths(bleu_inputs *all, hw_error *err)
         if (!other && in->lines != first->lines) other = in;
     }
     HW_CHECK(other, "files of the same length that ended at different lines");
-    return hw_fail(err, "%s has %lld line%s and %s has %lld: every file must have one line for each sentence",
-                   first->path, (long long)first->lines, first->lines == 1 ? "" : "s", other->path,
+    return hw_fail(err, "%s has %lld %s and %s has %lld: every file must have one line for each sentence",
+                   first->path, (long long)first->lines, hw_plural(first->lines, "line", "lines"), other->path,
                    (long long)other->lines);
 }
 

@@ -24,15 +24,16 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
     hw_cli_table *t = hw_cli_table_new(cli->arena, "lrl");
     char count[32];
     bool sampling = config->decoding.sampling;
-    printf("%s on %s/%s, %s sentences, %s %lld\n", model, set->directory, set->prefix,
-           hw_thousands(e->sentences, count), sampling ? "sampled with seed" : "beam",
+    printf("%s on %s/%s, %s %s, %s %lld\n", model, set->directory, set->prefix, hw_thousands(e->sentences, count),
+           hw_plural(e->sentences, "sentence", "sentences"), sampling ? "sampled with seed" : "beam",
            (long long)(sampling ? config->decoding.seed : config->decoding.beam));
     hw_cli_cell(t, "exact match"), hw_cli_cell(t, "%.2f %%", 100 * e->exact_match), hw_cli_cell(t, "%s", "");
     for (int g = 0; g < e->groups; g++) {
         const hw_evaluated_group *x = &e->group[g];
         hw_cli_cell(t, "  %s", x->name);
         hw_cli_cell(t, "%.2f %%", x->sentences ? 100 * (double)x->matches / (double)x->sentences : 0);
-        hw_cli_cell(t, "of %s sentences", hw_thousands(x->sentences, count));
+        hw_cli_cell(t, "of %s %s", hw_thousands(x->sentences, count),
+                    hw_plural(x->sentences, "sentence", "sentences"));
     }
     hw_cli_cell(t, "%s", e->bleu_name), hw_cli_cell(t, "%.2f", e->bleu), hw_cli_cell(t, "%s", e->signature);
     hw_cli_cell(t, "%s", e->chrf_name), hw_cli_cell(t, "%.2f", e->chrf), hw_cli_cell(t, "%s", e->chrf_signature);
@@ -46,7 +47,8 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
     }
     if (e->unknown) {
         hw_cli_cell(t, "unknown"), hw_cli_cell(t, "%.2f %%", 100 * (double)e->unknown / (double)e->source_tokens);
-        hw_cli_cell(t, "of %s source tokens", hw_thousands(e->source_tokens, count));
+        hw_cli_cell(t, "of %s source %s", hw_thousands(e->source_tokens, count),
+                    hw_plural(e->source_tokens, "token", "tokens"));
     }
     hw_cli_table_print(t, stdout);
 }
@@ -110,12 +112,14 @@ static int evaluate(hw_cli *cli, const options *o, const hw_config *config, cons
         print_text(cli, cli->arguments[0], config, &set, &e);
     if (o->output && !write_output(o->output, &e, &err)) return hw_cli_fail(&err);
     if (e.unread_lines)
-        hw_cli_say("%lld of %lld lines have more tokens than decoding.longest_source lets be read; %lld tokens at their "
-                   "ends were left out",
-                   (long long)e.unread_lines, (long long)e.sentences, (long long)e.unread_tokens);
+        hw_cli_say("of %lld %s %lld %s more tokens than decoding.longest_source lets be read; %lld %s left out",
+                   (long long)e.sentences, hw_plural(e.sentences, "line", "lines"), (long long)e.unread_lines,
+                   hw_plural(e.unread_lines, "has", "have"), (long long)e.unread_tokens,
+                   hw_plural(e.unread_tokens, "token was", "tokens were"));
     if (!e.failed) return HW_CLI_DONE;
-    hw_cli_say("%lld of %lld lines could not be translated and count as empty: the network's numbers are not finite",
-               (long long)e.failed, (long long)e.sentences);
+    hw_cli_say("of %lld %s %lld could not be translated and %s as empty: the network's numbers are not finite",
+               (long long)e.sentences, hw_plural(e.sentences, "line", "lines"), (long long)e.failed,
+               hw_plural(e.failed, "counts", "count"));
     return HW_CLI_FAILED;
 }
 

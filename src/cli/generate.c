@@ -33,7 +33,7 @@ static double share(int64_t part, int64_t whole) { return whole ? (double)part /
 static void print_text(hw_cli *cli, const hw_grammar_report *r)
 {
     int64_t all = r->train + r->valid + r->test;
-    printf("train %lld, valid %lld, test %lld pairs (%lld of test with a held-out combination), seed %lld\n",
+    printf("pairs: train %lld, valid %lld, test %lld (%lld of test with a held-out combination), seed %lld\n",
            (long long)r->train, (long long)r->valid, (long long)r->test, (long long)r->unseen, (long long)r->seed);
     printf("%s: %lld words, %.1f a sentence (%d to %d)\n", r->side[0], (long long)r->vocabulary[0], r->mean_length[0],
            r->shortest[0], r->longest[0]);
@@ -118,8 +118,9 @@ static int run(hw_cli *cli)
     if (good) {
         if (report.ambiguous)
             hw_cli_say(
-                "%s: %lld sentences were drawn with two different translations (only the first was kept), such as: %s",
-                cli->arguments[0], (long long)report.ambiguous, report.ambiguity);
+                "%s: %lld %s drawn with two different translations (only the first was kept), such as: %s",
+                cli->arguments[0], (long long)report.ambiguous,
+                hw_plural(report.ambiguous, "sentence was", "sentences were"), report.ambiguity);
         if (cli->json)
             print_json(&report);
         else

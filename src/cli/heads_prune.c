@@ -154,7 +154,7 @@ static json_t *removal_json(const hw_removal *r, const char *directory, const ch
 static void print_removal(hw_heads *h, const hw_removal *r, const char *directory, const char *const *names, int count)
 {
     char text[2][32];
-    printf("%s: a model without %d heads:", directory, count);
+    printf("%s: a model without %d %s:", directory, count, hw_plural(count, "head", "heads"));
     for (int i = 0; i < count; i++) printf(" %s", names[i]);
     printf("\nlargest difference of any token's log-probability to the gated network: %.2g\n", r->difference);
     hw_cli_table *t = hw_cli_table_new(h->cli->arena, "lrrr");

@@ -56,7 +56,8 @@ static bool read_pair(const hw_heads *h, int64_t n, const char **source, const c
         const hw_lines *lines = hw_lines_load(h->cli->arena, path, err);
         if (!lines) return false;
         if (n > lines->count)
-            return hw_fail(err, "--pair %lld: %s has %lld lines", (long long)n, path, (long long)lines->count);
+            return hw_fail(err, "--pair %lld: %s has %lld %s", (long long)n, path, (long long)lines->count,
+                           hw_plural(lines->count, "line", "lines"));
         *texts[s] = hw_lines_get(lines, n - 1, NULL);
     }
     return true;

@@ -160,16 +160,18 @@ static void print_mask(hw_cli *cli, const hw_inspected *pair)
 void hw_inspect_print_shapes(hw_cli *cli, const hw_inspected *pair, const char *name)
 {
     const hw_transformer_options *o = &pair->bundle->network->options;
-    printf("%s\n%lld + %lld layers, width D = %lld, H = %lld heads of width K = %lld,\n", name,
+    printf("%s\n%lld + %lld layers, width D = %lld, H = %lld %s of width K = %lld,\n", name,
            (long long)o->encoder_layers, (long long)o->decoder_layers, (long long)o->width, (long long)o->heads,
-           (long long)(o->width / o->heads));
+           hw_plural(o->heads, "head", "heads"), (long long)(o->width / o->heads));
     printf("feed-forward F = %lld, vocabulary V = %lld\n", (long long)o->feed_forward, (long long)o->target_vocabulary);
     for (int i = 0; i < o->removed_count; i++) printf("%s%s", i ? ", " : "removed heads: ", o->removed_heads[i]);
-    printf("%s\nencoder, each of %lld layers, T = %lld source tokens\n", o->removed_count ? "\n" : "",
-           (long long)o->encoder_layers, (long long)pair->source.count + 1);
+    printf("%s\nencoder, each of %lld %s, T = %lld source tokens\n", o->removed_count ? "\n" : "",
+           (long long)o->encoder_layers, hw_plural(o->encoder_layers, "layer", "layers"),
+           (long long)pair->source.count + 1);
     print_stack(cli, pair, "encoder");
-    printf("\ndecoder, each of %lld layers, T = %lld target tokens, S = %lld source tokens\n",
-           (long long)o->decoder_layers, (long long)pair->target.count + 1, (long long)pair->source.count + 1);
+    printf("\ndecoder, each of %lld %s, T = %lld target tokens, S = %lld source tokens\n",
+           (long long)o->decoder_layers, hw_plural(o->decoder_layers, "layer", "layers"),
+           (long long)pair->target.count + 1, (long long)pair->source.count + 1);
     print_stack(cli, pair, "decoder");
     print_mask(cli, pair);
     putchar('\n');

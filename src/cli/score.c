@@ -70,8 +70,8 @@ static int fail_lengths(job *j, const int got[2], hw_error *err)
         if (more < 0) return -1;
         lines[s] = hw_reader_number(j->sides[s].reader);
     }
-    hw_fail(err, "%s has %lld lines, but %s has %lld; line by line they must belong together", j->sides[0].path,
-            (long long)lines[0], j->sides[1].path, (long long)lines[1]);
+    hw_fail(err, "%s has %lld %s, but %s has %lld; line by line they must belong together", j->sides[0].path,
+            (long long)lines[0], hw_plural(lines[0], "line", "lines"), j->sides[1].path, (long long)lines[1]);
     return -1;
 }
 
@@ -200,8 +200,8 @@ static int score(hw_cli *cli, const options *o, const hw_bundle *bundle)
     } without[] = {{j->failed, "the network's numbers are not finite"}, {j->unread, "they are too long"}};
     for (int i = 0; i < 2; i++) {
         if (!without[i].count) continue;
-        hw_cli_say("%lld of %lld lines have no score: %s", (long long)without[i].count, (long long)j->done,
-                   without[i].why);
+        hw_cli_say("of %lld %s %lld %s no score: %s", (long long)j->done, hw_plural(j->done, "pair", "pairs"),
+                   (long long)without[i].count, hw_plural(without[i].count, "has", "have"), without[i].why);
         status = HW_CLI_FAILED;
     }
     for (int s = 0; s < 2; s++) hw_reader_close(j->sides[s].reader);

@@ -32,8 +32,9 @@ static bool load_groups(hw_cli *cli, hw_test_set *set, hw_error *err)
     if (!hw_corpus_path(path, set->directory, set->prefix, "groups", NULL)) return true;
     set->groups = hw_groups_load(cli->arena, path, err);
     if (!set->groups || set->groups->count == set->count) return set->groups;
-    return hw_fail(err, "%s has %lld lines, but %s has %lld; each line is the group of one pair", path,
-                   (long long)set->groups->count, set->source->path, (long long)set->count);
+    return hw_fail(err, "%s has %lld %s, but %s has %lld; each line is the group of one pair", path,
+                   (long long)set->groups->count, hw_plural(set->groups->count, "line", "lines"), set->source->path,
+                   (long long)set->count);
 }
 
 static bool load_alignments(hw_cli *cli, hw_test_set *set, hw_error *err)

@@ -52,14 +52,16 @@ static void tell_end(hw_cli *cli, const hw_config *config, const hw_train_result
     if (result->out_of_patience)
         hw_cli_note(
             cli,
-            "%s ended at step %lld, after %lld validations without a better one. A larger training.patience (0: none) "
+            "%s ended at step %lld, after %lld %s without a better one. A larger training.patience (0: none) "
             "goes on, --overwrite begins anew",
-            directory, step, (long long)config->training.patience);
+            directory, step, (long long)config->training.patience,
+            hw_plural(config->training.patience, "validation", "validations"));
     else if (result->finished_before)
         hw_cli_note(
             cli,
-            "%s is finished: %lld of %lld steps are done. A larger training.max_steps goes on, --overwrite begins anew",
-            directory, step, (long long)config->training.max_steps);
+            "%s is finished: %lld of %lld %s done. A larger training.max_steps goes on, --overwrite begins anew",
+            directory, step, (long long)config->training.max_steps,
+            hw_plural(config->training.max_steps, "step is", "steps are"));
     if (result->best_step)
         hw_cli_note(cli, "%s/model.safetensors is the best one, of step %lld", directory, (long long)result->best_step);
     else hw_cli_note(cli, "%s/model.safetensors is the last one, of step %lld", directory, step);
@@ -74,8 +76,8 @@ static void tell(hw_cli *cli, const hw_config *config, const hw_train_result *re
                     (long long)result->step, hw_cli_duration(result->seconds, time),
                     hw_thousands((int64_t)((double)result->target_tokens / seconds), rate));
     if (result->skipped)
-        hw_cli_note(cli, "%lld steps were skipped, because their loss or gradient was not finite",
-                    (long long)result->skipped);
+        hw_cli_note(cli, "%lld %s skipped, because the loss or gradient was not finite",
+                    (long long)result->skipped, hw_plural(result->skipped, "step was", "steps were"));
     if (result->stopped)
         hw_cli_note(cli, "everything is saved in %s; the same command%s goes on from here", config->training.model_dir,
                     overwrite ? " without --overwrite" : "");

@@ -63,16 +63,18 @@ static void look_at(job *j, int64_t number, const hw_translation *t)
     }
     if (!t->unread || j->warned_long) return;
     j->warned_long = true;
-    hw_cli_say("%s:%lld: %lld tokens are too many; the first %lld are translated, and so of all such lines",
-               j->input.path, (long long)number, (long long)tokens, (long long)t->source.count);
+    hw_cli_say("%s:%lld: %lld tokens are too many; the first %lld %s translated, and so of all such lines",
+               j->input.path, (long long)number, (long long)tokens, (long long)t->source.count,
+               hw_plural(t->source.count, "is", "are"));
 }
 
 static void say_longer(const job *j)
 {
     if (j->longer)
-        hw_cli_say("%lld of %lld lines have more tokens than any source in training, %lld, and may come out badly; the "
+        hw_cli_say("of %lld %s %lld %s more tokens than any source in training, %lld, and may come out badly; the "
                    "longest is line %lld with %lld",
-                   (long long)j->longer, (long long)j->done, (long long)j->trained, (long long)j->longest_line,
+                   (long long)j->done, hw_plural(j->done, "line", "lines"), (long long)j->longer,
+                   hw_plural(j->longer, "has", "have"), (long long)j->trained, (long long)j->longest_line,
                    (long long)j->longest);
 }
 
@@ -210,8 +212,9 @@ static int translate(job *j)
     int status = translate_all(j, &err) ? HW_CLI_DONE : hw_cli_fail(&err);
     say_longer(j);
     if (!j->failed) return status;
-    hw_cli_say("%lld of %lld lines could not be translated and are empty: the network's numbers are not finite",
-               (long long)j->failed, (long long)j->done);
+    hw_cli_say("of %lld %s %lld could not be translated and %s empty: the network's numbers are not finite",
+               (long long)j->done, hw_plural(j->done, "line", "lines"), (long long)j->failed,
+               hw_plural(j->failed, "is", "are"));
     return HW_CLI_FAILED;
 }
 

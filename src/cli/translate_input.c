@@ -117,8 +117,8 @@ static bool is_file(const char *path)
 
 static bool uneven(const hw_translate_input *in, int64_t lines, int64_t prefixes, hw_error *err)
 {
-    return hw_fail(err, "%s has %lld lines, but %s has %lld; each line is the prefix of one translation", in->path,
-                   (long long)lines, in->prefix_path, (long long)prefixes);
+    return hw_fail(err, "%s has %lld %s, but %s has %lld; each line is the prefix of one translation", in->path,
+                   (long long)lines, hw_plural(lines, "line", "lines"), in->prefix_path, (long long)prefixes);
 }
 
 /* path NULL: the lines cannot be counted before they are read. */

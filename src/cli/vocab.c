@@ -82,8 +82,9 @@ static void say_what_was_made(const hw_cli *cli, const hw_counts *counts, const 
 {
     char size[32], distinct[32], total[32];
     hw_cli_note(cli,
-                "%s tokens in the vocabulary; the text has %s different ones, %s in all, of which it covers %.2f %%",
+                "%s tokens in the vocabulary; the text has %s different %s, %s in all, of which it covers %.2f %%",
                 hw_thousands(hw_vocabulary_size(v), size), hw_thousands(hw_counts_distinct(counts), distinct),
+                hw_plural(hw_counts_distinct(counts), "one", "ones"),
                 hw_thousands(hw_counts_total(counts), total), 100 * coverage(counts, v));
 }
 

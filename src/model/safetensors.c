@@ -205,14 +205,16 @@ static bool read_header(hw_safetensors *file, hw_error *err)
 {
     size_t size = file->map.size;
     uint64_t length;
-    if (size < sizeof length) return hw_fail(err, "this is not a safetensors file: it has only %zu bytes", size);
+    if (size < sizeof length) return hw_fail(err, "this is not a safetensors file: it has only %zu %s", size,
+                                            hw_plural((int64_t)size, "byte", "bytes"));
     memcpy(&length, file->map.data, sizeof length);
     if (length > HEADER_MAX)
         return hw_fail(err, "this is not a safetensors file, or it is damaged: its header would have %" PRIu64
                        " bytes, but the format allows %d", length, HEADER_MAX);
     if (length > size - sizeof length)
         return hw_fail(err, "the file is damaged or cut short: its header should have %" PRIu64
-                       " bytes, but %zu are left", length, size - sizeof length);
+                       " bytes, but %zu %s left", length, size - sizeof length,
+                       hw_plural((int64_t)(size - sizeof length), "is", "are"));
     const uint8_t *text = file->map.data + sizeof length;
     file->data = text + length;
     file->size = (int64_t)(size - sizeof length - length);
@@ -283,8 +285,9 @@ static bool read_entry(const hw_safetensors *file, const json_t *entry, hw_store
     int64_t bytes = stored_bytes(t), given = offsets[1] - offsets[0];
     if (bytes < 0) return hw_fail(err, "shape %s is too large", shape_text(text, t->rank, t->shape));
     if (bytes != given)
-        return hw_fail(err, "shape %s of %s needs %" PRId64 " bytes, but data_offsets gives %" PRId64,
-                       shape_text(text, t->rank, t->shape), dtypes[t->dtype].name, bytes, given);
+        return hw_fail(err, "shape %s of %s needs %" PRId64 " %s, but data_offsets gives %" PRId64,
+                       shape_text(text, t->rank, t->shape), dtypes[t->dtype].name, bytes,
+                       hw_plural(bytes, "byte", "bytes"), given);
     t->data = file->data + offsets[0];
     return true;
 }
@@ -334,7 +337,9 @@ static bool check_cover(hw_safetensors *file, hw_error *err)
                            begin - end);
         end = begin + stored_bytes(t);
     }
-    if (end < file->size) return hw_fail(err, "the last %" PRId64 " bytes belong to no tensor", file->size - end);
+    if (end < file->size)
+        return hw_fail(err, "the last %" PRId64 " %s to no tensor", file->size - end,
+                       hw_plural(file->size - end, "byte belongs", "bytes belong"));
     return true;
 }
 

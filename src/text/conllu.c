@@ -79,8 +79,8 @@ static bool read_word(reading *r, char *line)
     char *column[COLUMNS];
     int columns = split(line, column);
     if (columns != COLUMNS)
-        return fail_at(r, r->line, "%d column%s, but CoNLL-U has 10, separated by tabs", columns,
-                       columns == 1 ? "" : "s");
+        return fail_at(r, r->line, "%d %s, but CoNLL-U has 10, separated by tabs", columns,
+                       hw_plural(columns, "column", "columns"));
     if (strpbrk(column[ID], "-.")) return true; /* a multiword range or an empty node */
     int64_t expected = r->count - r->start[r->sentences - 1] + 1;
     if (read_number(column[ID]) != expected)
@@ -124,11 +124,12 @@ static bool end_sentence(reading *r)
     int32_t n = (int32_t)(r->count - r->start[r->sentences - 1]);
     if (!n) return true;
     const hw_conllu_word *words = r->words + r->start[r->sentences - 1];
+    const char *noun = hw_plural(n, "word", "words");
     for (int32_t i = 0; i < n; i++) {
         const hw_conllu_word *w = &words[i];
-        if (w->head >= n) return fail_at(r, w->line, "HEAD is %d, but the sentence has %d words", w->head + 1, n);
+        if (w->head >= n) return fail_at(r, w->line, "HEAD is %d, but the sentence has %d %s", w->head + 1, n, noun);
         if (w->head == i) return fail_at(r, w->line, "word %d is its own head", i + 1);
-        if (w->match >= n) return fail_at(r, w->line, "Match=%d, but the sentence has %d words", w->match + 1, n);
+        if (w->match >= n) return fail_at(r, w->line, "Match=%d, but the sentence has %d %s", w->match + 1, n, noun);
         if (w->match >= 0 && (w->match == i || words[w->match].match != i))
             return fail_at(r, w->line, "Match=%d, but word %d does not name word %d in turn", w->match + 1,
                            w->match + 1, i + 1);
@@ -176,8 +177,8 @@ static bool sentence_fits(const hw_conllu *c, const hw_lines *lines, int64_t i, 
     const char *text = hw_lines_get(lines, i, &bytes), *at = text, *word;
     int64_t first = c->start[i], n = c->start[i + 1] - first, m = hw_count_words(text, bytes);
     if (n != m)
-        return hw_fail(err, "%s:%" PRId64 ": a sentence of %" PRId64 " words, but line %" PRId64 " of %s has %" PRId64,
-                       c->path, c->words[first].line, n, i + 1, lines->path, m);
+        return hw_fail(err, "%s:%" PRId64 ": a sentence of %" PRId64 " %s, but line %" PRId64 " of %s has %" PRId64,
+                       c->path, c->words[first].line, n, hw_plural(n, "word", "words"), i + 1, lines->path, m);
     for (int64_t k = first; hw_next_word(&at, text + bytes, &word, &size); k++) {
         char quoted[HW_QUOTE];
         if (strlen(c->words[k].form) == size && !memcmp(c->words[k].form, word, size)) continue;
@@ -190,8 +191,9 @@ static bool sentence_fits(const hw_conllu *c, const hw_lines *lines, int64_t i, 
 bool hw_conllu_fit(const hw_conllu *c, const hw_lines *lines, hw_error *err)
 {
     if (c->count != lines->count)
-        return hw_fail(err, "%s has %" PRId64 " sentences, but %s has %" PRId64 " lines; each line needs its sentence",
-                       c->path, c->count, lines->path, lines->count);
+        return hw_fail(err, "%s has %" PRId64 " %s, but %s has %" PRId64 " %s; each line needs its sentence",
+                       c->path, c->count, hw_plural(c->count, "sentence", "sentences"), lines->path, lines->count,
+                       hw_plural(lines->count, "line", "lines"));
     for (int64_t i = 0; i < c->count; i++)
         if (!sentence_fits(c, lines, i, err)) return false;
     return true;

@@ -53,8 +53,8 @@ static bool read_forms(const hw_grammar *g, const hw_yaml *node, const char *sid
     int count = node->kind == HW_YAML_SCALAR ? 1 : node->count;
     hw_form *forms = hw_arena_alloc(g->arena, (size_t)(count + 1) * sizeof *forms);
     if (node->kind == HW_YAML_SEQUENCE && count != columns->count)
-        return hw_yaml_fail(node, err, "%s has %d forms here, and the word class declares %d (forms: %s: [...])", side,
-                            count, columns->count, side);
+        return hw_yaml_fail(node, err, "%s has %d %s here, and the word class declares %d (forms: %s: [...])", side,
+                            count, hw_plural(count, "form", "forms"), columns->count, side);
     for (int i = 0; i < count; i++) {
         forms[i].when = node->kind == HW_YAML_SEQUENCE ? columns->when[i] : hw_bundle_open();
         if (node->kind == HW_YAML_MAPPING && !read_column(g, node->keys[i], &forms[i].when, err)) return false;

@@ -125,6 +125,6 @@ const char *hw_lines_get(const hw_lines *lines, int64_t i, size_t *bytes)
 bool hw_lines_parallel(const hw_lines *a, const hw_lines *b, hw_error *err)
 {
     if (a->count == b->count) return true;
-    return hw_fail(err, "%s has %" PRId64 " lines, but %s has %" PRId64 "; line by line they must belong together",
-                   a->path, a->count, b->path, b->count);
+    return hw_fail(err, "%s has %" PRId64 " %s, but %s has %" PRId64 "; line by line they must belong together",
+                   a->path, a->count, hw_plural(a->count, "line", "lines"), b->path, b->count);
 }

@@ -73,8 +73,8 @@ static bool cut(table *t, char *text, hw_arena *arena, hw_error *err)
             t->cells = hw_arena_alloc(arena, (size_t)(lines * columns) * sizeof *t->cells);
         }
         if (columns != t->columns)
-            return hw_fail(err, "%s:%lld: there are %lld columns, but %lld names in the first line", t->path,
-                           (long long)line + 1, (long long)columns, (long long)t->columns);
+            return hw_fail(err, "%s:%lld: %lld %s here, but the first line has %lld", t->path, (long long)line + 1,
+                           (long long)columns, hw_plural(columns, "column", "columns"), (long long)t->columns);
         for (int64_t column = 0; column < columns; column++) {
             t->cells[line * columns + column] = text;
             text += strcspn(text, "\t");
