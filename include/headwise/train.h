@@ -39,6 +39,7 @@ typedef struct hw_step_result {
     double gradient_norm; /* before clipping */
     double rate;
     double term;          /* what training.head_diversity adds to the loss, before its weight; 0 without it */
+    double guided;        /* what training.guided_alignment adds, before its weight; 0 without it */
     double open_heads;    /* how many training.head_l0 expects to be open; 0 without it */
     bool skipped;         /* loss or gradient was not finite: nothing was changed but the number of the step */
 } hw_step_result;

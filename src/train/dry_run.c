@@ -1,4 +1,5 @@
 /* What a training would be: counts, parameters, memory, and an estimate of the time. */
+#include "guided.h"
 #include "run.h"
 #include "trainer.h"
 
@@ -52,7 +53,8 @@ static double step_seconds(hw_bundle *bundle, const hw_corpus *corpus, double to
     return whole + (each > 0 ? each : 0) * (tokens - more);
 }
 
-static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, hw_arena *arena)
+/* guided: what is known of an alignment, or "". */
+static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, const char *guided, hw_arena *arena)
 {
     const hw_config *c = bundle->config;
     const hw_corpus_counts *n = hw_corpus_count(corpus);
@@ -63,13 +65,13 @@ static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, hw
     char counts[512], t[8][32];
     return hw_arena_string(
         arena,
-        "data         %s\n"
+        "data         %s\n%s%s%s"
         "vocabulary   %s source, %s target tokens\n"
         "parameters   %s\n"
         "memory       %s MiB: %s for parameters, gradients and moments, %s for a step\n"
         "steps        %s of about %.0f target tokens, %.1f epochs\n"
         "time         about %s s for the steps (%.1f ms each; threads: %d), validation not counted\n",
-        hw_corpus_describe(corpus, counts), hw_thousands(hw_vocabulary_size(bundle->source_vocabulary), t[0]),
+        hw_corpus_describe(corpus, counts), *guided ? "alignment    " : "", guided, *guided ? "\n" : "", hw_thousands(hw_vocabulary_size(bundle->source_vocabulary), t[0]),
         hw_thousands(hw_vocabulary_size(bundle->target_vocabulary), t[1]),
         hw_thousands(hw_parameters_total(bundle->network->parameters), t[2]), hw_thousands(mebibytes(values + tapes), t[3]),
         hw_thousands(mebibytes(values), t[4]), hw_thousands(mebibytes(tapes), t[5]),
@@ -94,7 +96,7 @@ const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error 
         hw_bundle_free(bundle);
         return NULL;
     }
-    const char *text = NULL;
+    const char *text = NULL, *guided = "";
     hw_side from = hw_bundle_source(bundle), to = hw_bundle_target(bundle);
     hw_corpus_options filters = hw_bundle_filters(config);
     filters.scratch = NULL; /* the directory may not be there yet */
@@ -102,8 +104,10 @@ const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error 
     hw_corpus *valid = corpus && config->training.validate_every > 0
                            ? hw_corpus_load(config->data.dir, config->data.valid, &from, &to, NULL, err)
                            : NULL;
-    if (corpus && (valid || config->training.validate_every <= 0) && hw_train_fits(config, &texts, corpus, err))
-        text = describe(bundle, corpus, arena);
+    if (corpus && config->training.guided_alignment.weight > 0)
+        guided = hw_guided_describe(config, corpus, arena, err);
+    if (corpus && guided && (valid || config->training.validate_every <= 0) && hw_train_fits(config, &texts, corpus, err))
+        text = describe(bundle, corpus, guided, arena);
     hw_corpus_free(valid);
     hw_corpus_free(corpus);
     hw_bundle_free(bundle);

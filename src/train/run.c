@@ -43,11 +43,13 @@ static bool has_term(const hw_config *c)
     return c->training.head_diversity.kind && c->training.head_diversity.weight > 0;
 }
 
+static bool has_guided(const hw_config *c) { return c->training.guided_alignment.weight > 0; }
 static bool has_gates(const hw_config *c) { return c->training.head_l0.weight > 0; }
 
 static bool open_logs(hw_run *r, hw_error *err)
 {
-    const char *train = hw_arena_string(r->arena, "%s%s%s", TRAIN_COLUMNS, has_term(r->config) ? "\thead_diversity" : "",
+    const char *train = hw_arena_string(r->arena, "%s%s%s%s", TRAIN_COLUMNS, has_term(r->config) ? "\thead_diversity" : "",
+                                        has_guided(r->config) ? "\tguided_alignment" : "",
                                         has_gates(r->config) ? "\topen_heads" : "");
     const struct {
         hw_log *log;
@@ -90,13 +92,14 @@ static bool write_train_line(hw_run *r, hw_error *err)
 {
     hw_loss_count *w = &r->state.window;
     double tokens = w->tokens > 0 ? (double)w->tokens : 1;
-    char term[32] = "", open[32] = "";
+    char term[32] = "", guided[32] = "", open[32] = "";
     if (has_term(r->config)) snprintf(term, sizeof term, "\t%.6g", r->last.term);
+    if (has_guided(r->config)) snprintf(guided, sizeof guided, "\t%.6g", r->last.guided);
     if (has_gates(r->config)) snprintf(open, sizeof open, "\t%.6g", r->last.open_heads);
     bool ok =
-        hw_log_line(&r->train_log, err, "%lld\t%lld\t%.6f\t%.6f\t%.6f\t%.6g\t%.6g\t%lld%s%s", (long long)r->state.step,
+        hw_log_line(&r->train_log, err, "%lld\t%lld\t%.6f\t%.6f\t%.6f\t%.6g\t%.6g\t%lld%s%s%s", (long long)r->state.step,
                     (long long)r->state.place.epoch, w->loss / tokens, w->nll / tokens, (double)w->correct / tokens,
-                    r->last.rate, r->last.gradient_norm, (long long)r->state.skipped, term, open) &&
+                    r->last.rate, r->last.gradient_norm, (long long)r->state.skipped, term, guided, open) &&
         hw_log_line(&r->times_log, err, "%lld\t%.3f\t%.1f", (long long)r->state.step, hw_seconds() - r->began,
                     speed(r));
     *w = (hw_loss_count){0};

@@ -1,5 +1,6 @@
 /* How a run begins: vocabularies, data, network, and first values: new ones, those of another model
  * (training.init_from), or those of the checkpoint. The directory is changed only when all of it stands. */
+#include "guided.h"
 #include "run.h"
 
 #include <string.h>
@@ -112,7 +113,18 @@ bool hw_start_data(const hw_config *c, hw_error *err)
         if (sets[i].needed && (!hw_corpus_path(path, c->data.dir, sets[i].prefix, c->data.source, err) ||
                                !hw_corpus_path(path, c->data.dir, sets[i].prefix, c->data.target, err)))
             return false;
-    return true;
+    return !(c->training.guided_alignment.weight > 0) ||
+           hw_corpus_path(path, c->data.dir, c->data.train, c->training.guided_alignment.suffix, err) ||
+           hw_fail_in(err, "training.guided_alignment needs an alignment of the training set: ");
+}
+
+/* Says what there is to learn from an alignment. */
+static bool say_guided(const hw_run *r, hw_error *err)
+{
+    if (!(r->config->training.guided_alignment.weight > 0)) return true;
+    const char *text = hw_guided_describe(r->config, r->corpus, r->arena, err);
+    if (text) hw_run_say(r, "guided alignment: %s", text);
+    return text;
 }
 
 static bool make_samplers(hw_run *r, hw_error *err)
@@ -132,14 +144,15 @@ static bool load_data(hw_run *r, hw_error *err)
     r->corpus = hw_corpus_load(c->data.dir, c->data.train, &source, &target, &filters, err);
     if (!r->corpus || !make_samplers(r, err)) return false;
     hw_run_say(r, "training data: %s", hw_corpus_describe(r->corpus, text));
+    if (!say_guided(r, err)) return false;
     r->batcher = hw_batcher_new(r->corpus, &(hw_batcher_options){.seed = (uint64_t)c->training.seed,
                                                                  .target_tokens = c->training.batch_tokens,
                                                                  .sentences = c->training.batch_sentences,
                                                                  .source_sampler = r->sampler[0],
                                                                  .target_sampler = r->sampler[1]});
     if (r->batcher.oversized)
-        hw_run_say(r, "warning: %lld pairs are larger than training.batch_tokens; each makes a batch of its own",
-                   (long long)r->batcher.oversized);
+        hw_run_say(r, "warning: %lld %s larger than training.batch_tokens; each makes a batch of its own",
+                   (long long)r->batcher.oversized, hw_plural(r->batcher.oversized, "pair is", "pairs are"));
     return true;
 }
 

@@ -35,6 +35,7 @@ hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
     t->config = config;
     t->shards = (int)config->training.shards;
     t->gates = hw_gates_new(model, config);
+    t->guided = hw_guided_new(model, config);
     t->shard = calloc((size_t)t->shards, sizeof *t->shard);
     HW_CHECK(t->shard, "no memory for %d shards", t->shards);
     for (int i = 0; i < t->shards; i++) {
@@ -42,7 +43,7 @@ hw_trainer *hw_trainer_new(hw_transformer *model, const hw_config *config)
         t->shard[i].tape = hw_tape_new();
         t->shard[i].arena = hw_arena_new(0);
         if (t->gates) hw_gates_pass_init(t->gates, &t->shard[i].gates);
-        if (diversity_weight(t) <= 0) continue;
+        if (diversity_weight(t) <= 0 && !t->guided) continue;
         t->shard[i].recorded = calloc((size_t)model->attentions, sizeof *t->shard[i].recorded);
         HW_CHECK(t->shard[i].recorded, "no memory for what heads do");
     }
@@ -69,6 +70,7 @@ void hw_trainer_free(hw_trainer *t)
     }
     hw_average_free(t->average);
     hw_gates_free(t->gates);
+    hw_guided_free(t->guided);
     hw_arena_free(t->arena);
     free(t->shard);
     free(t->first);
@@ -114,12 +116,29 @@ static hw_tensor *with_diversity(const hw_trainer *t, shard *s, hw_tensor *loss)
     return hw_add(s->tape, loss, hw_scale(s->tape, term, (hw_real)weight));
 }
 
+/* The loss with the term that teaches a head to align. */
+static hw_tensor *with_guided(const hw_trainer *t, shard *s, const hw_batch *b, hw_tensor *loss)
+{
+    hw_tensor *term = hw_guided_term(t->guided, s->tape, s->recorded, b, t->aligned);
+    if (!term) return loss;
+    s->guided += (double)term->data[0];
+    return hw_add(s->tape, loss, hw_scale(s->tape, term, (hw_real)t->config->training.guided_alignment.weight));
+}
+
+/* What the terms of the loss read. */
+static hw_recorder recorder_of(const hw_trainer *t, const shard *s)
+{
+    bool all = diversity_weight(t) > 0 && hw_diversity_needs_weights(t->config);
+    return (hw_recorder){.weights = all || t->guided, .only = all || !t->guided ? NULL : t->guided->only,
+                         .entries = s->recorded};
+}
+
 static void run_micro_batch(const hw_trainer *t, shard *s, const hw_batch *b)
 {
     hw_tape_reset(s->tape, HW_TRAINING);
     hw_tape_dropout_key(s->tape, (uint64_t)t->config->training.seed, (uint32_t)(t->steps + 1));
     const hw_config *c = t->config;
-    hw_recorder recorder = {.weights = hw_diversity_needs_weights(c), .entries = s->recorded};
+    hw_recorder recorder = recorder_of(t, s);
     hw_pass pass = {.tape = s->tape, .recorder = s->recorded ? &recorder : NULL};
     pass.drop_head = c->training.drop_head.rate * hw_strength(c, c->training.drop_head.schedule, t->steps + 1);
     if (t->gates) {
@@ -131,7 +150,8 @@ static void run_micro_batch(const hw_trainer *t, shard *s, const hw_batch *b)
     hw_real scale = (hw_real)(1 / (double)t->batch->target_rows);
     hw_tensor *loss = hw_transformer_loss(&pass, s->replica, &source, &target, b->target_out,
                                           (hw_real)c->training.label_smoothing, scale, &s->count, NULL);
-    if (s->recorded) loss = with_diversity(t, s, loss);
+    if (diversity_weight(t) > 0) loss = with_diversity(t, s, loss);
+    if (t->guided) loss = with_guided(t, s, b, loss);
     hw_backward(s->tape, loss, 1);
     if (t->gates) hw_gates_take(t->gates, &s->gates);
 }
@@ -142,7 +162,7 @@ static void run_shard(int i, void *argument)
     shard *s = &t->shard[i];
     memset(hw_parameters_gradients(s->replica->parameters), 0, (size_t)t->numbers * sizeof(hw_real));
     s->count = (hw_loss_count){0};
-    s->term = 0;
+    s->term = s->guided = 0;
     if (t->gates) memset(s->gates.gradients, 0, (size_t)t->gates->heads * sizeof *s->gates.gradients);
     hw_arena_reset(s->arena);
     int64_t count;
@@ -223,6 +243,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
     hw_arena_reset(t->arena);
     t->batch = batch;
     t->cut = hw_batch_shards(t->arena, batch, t->shards);
+    t->aligned = t->guided ? hw_guided_tokens(batch) : 0;
     if (t->gates) hw_gates_begin(t->gates, t->steps + 1);
     end_part(t, HW_STEP_CUT, &clock);
     hw_parallel(t->shards, run_shard, t);
@@ -234,6 +255,7 @@ hw_step_result hw_trainer_step(hw_trainer *t, const hw_batch *batch)
         result.count.tokens += c->tokens;
         result.count.correct += c->correct;
         result.term += t->shard[i].term;
+        result.guided += t->shard[i].guided;
     }
     hw_parallel((int)chunks(t), reduce_chunk, t);
     double squares = 0;

@@ -7,6 +7,7 @@
 
 #include "average.h"
 #include "gates.h"
+#include "guided.h"
 
 /* One shard's own: a network that shares the values, a tape, gradients. */
 typedef struct shard {
@@ -14,7 +15,7 @@ typedef struct shard {
     hw_tape *tape;
     hw_arena *arena;         /* for its micro-batches */
     hw_loss_count count;
-    double term;             /* sum of what pushes heads apart */
+    double term, guided;     /* sums of what pushes heads apart, and of what teaches one to align */
     hw_recorded *recorded;   /* [attentions]; NULL: nothing has to be recorded */
     hw_gate_pass gates;      /* where heads have gates */
     hw_profile_entry *profile;
@@ -29,6 +30,7 @@ struct hw_trainer {
     hw_real *first, *second; /* moments of Adam: running means of the gradient and of its square */
     double *squares;         /* of each chunk's gradients */
     hw_average *average;     /* of the weights; NULL: none is made */
+    hw_guided *guided;       /* the head that learns to align; NULL: none does */
     hw_gates *gates;         /* of heads, which training closes; NULL: there are none */
     double parts[HW_STEP_PARTS]; /* seconds since the profile began */
     int64_t steps, updates;  /* done; and those that were not skipped, which Adam's corrections count */
@@ -36,6 +38,7 @@ struct hw_trainer {
     /* the step that is running */
     const hw_batch *batch;
     hw_batch *cut;           /* [shards] */
+    int64_t aligned;         /* its target tokens with links, where a head learns to align */
     hw_arena *arena;         /* for the cuts */
     double rate, factor;     /* learning rate; what gradients are multiplied by to clip them */
 };
