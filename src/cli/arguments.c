@@ -225,7 +225,7 @@ static bool printed(const hw_cli *cli, const common *c)
 {
     if (c->help) hw_cli_help(stdout, cli->name, cli->command);
     else if (c->help_config) hw_config_help(stdout);
-    else if (c->version) printf("headwise %s\n", HW_VERSION);
+    else if (c->version) hw_cli_print_version();
     return c->help || c->help_config || c->version;
 }
 

@@ -137,6 +137,7 @@ const hw_cli_entry *hw_cli_commands(void);
 
 /* --help of a command, and of the program (command NULL). */
 void hw_cli_help(FILE *out, const char *name, const hw_cli_command *command);
+void hw_cli_print_version(void);
 
 /* The common options that a command with these `takes` has, in the order of --help; NULL past the last. */
 const hw_cli_option *hw_cli_common_option(unsigned takes, int i);

@@ -53,6 +53,10 @@ static int run(hw_cli *cli)
         hw_cli_help(stdout, cli->name, command);
         return HW_CLI_DONE;
     }
+    if (!strcmp(word, "--version")) {
+        hw_cli_print_version();
+        return HW_CLI_DONE;
+    }
     if (!*word || *word == '-') {
         hw_cli_say("%s: which? usage: headwise %s %s; headwise %s --help lists them", cli->name, cli->name,
                    command->usage, cli->name);
@@ -77,7 +81,7 @@ static int run_program(char **words)
         return HW_CLI_USAGE;
     }
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) hw_cli_help(stdout, NULL, NULL);
-    else if (!strcmp(word, "--version")) printf("headwise %s\n", HW_VERSION);
+    else if (!strcmp(word, "--version")) hw_cli_print_version();
     else if (!strcmp(word, "--help-config")) hw_config_help(stdout);
     else if (*word != '-') return unknown(commands, "", "command", word);
     else {

@@ -46,6 +46,8 @@ static void print_paragraphs(FILE *out, const char *text)
     }
 }
 
+void hw_cli_print_version(void) { printf("headwise %s\n", HW_VERSION); }
+
 static void print_program(FILE *out)
 {
     fputs("usage: headwise COMMAND ...\n\n", out);

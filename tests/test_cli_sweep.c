@@ -1,0 +1,159 @@
+/* All commands and verbs, one after the other: each has --help and --version, wants no option that it has not, and with
+ * --json prints JSON and nothing else. A command that is new needs a row here. */
+#include <check.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "support_files.h"
+#include "support_report.h"
+
+/* The call of each that has --json, `@` being the directory of support_report.h; they run in this order. */
+static const char *const calls[] = {
+    "train @/model/config.yaml --quiet --set training.model_dir=@/tracked --set training.max_steps=2 "
+    "--set training.warmup_steps=1 --set training.validate_every=1 "
+    "--set training.track_heads=4 --set training.batch_tokens=100",
+    "translate @/model @/few.en --beam 2 --n-best 2",
+    "evaluate @/model --data few",
+    "score @/model @/few.en @/few.fr",
+    "inspect @/model --source cat",
+    "heads stats @/model --data few",
+    "heads roles @/model --data few",
+    "heads align @/model",
+    "heads ablate @/model --data few",
+    "heads importance @/model --data few",
+    "heads prune @/model --data few --set data.valid=few",
+    "heads probe @/model --words 50 --seeds 1 --label position",
+    "heads diversity @/model --data few",
+    "heads compare @/model @/model",
+    "heads trace @/tracked",
+    "heads show @/model encoder.0.self.0 --source cat",
+    "generate data/toy/grammar.yaml --output @/made --pairs 9 --valid 2 --test 2",
+    "vocab @/few.en",
+    "bleu @/few.fr @/few.fr",
+    "bench machine",
+    "bench train toy --steps 1 --length 3 --vocabulary 20 --batch-tokens 20",
+    "bench decode toy --source @/few.en --target @/few.fr --vocabulary 20",
+    "bench latency toy --source @/few.en --target @/few.fr --vocabulary 20",
+    "bench multiply toy --rows 1 --vocabulary 20 --seconds 0.001",
+};
+enum { CALLS = sizeof calls / sizeof *calls, MOST_WORDS = 40 };
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static hw_arena *arena;
+static const char *root;
+
+static void begin(void)
+{
+    report_begin();
+    arena = hw_arena_new(0);
+    root = scratch_path(".");
+    report_set("few", "the cat sat on the mat\nthis cat is red\n", "le chat était assis sur le tapis\nce chat est rouge\n");
+}
+
+static void end(void)
+{
+    hw_arena_free(arena);
+    report_end();
+}
+
+/* The words of a call behind "headwise", ended by NULL, and one more. */
+static const char *const *words_of(const char *call, const char *more)
+{
+    const char **words = hw_arena_calloc(arena, MOST_WORDS, sizeof *words);
+    int count = 0;
+    words[count++] = "headwise";
+    char *copy = hw_arena_string(arena, "%s", call), *place;
+    for (char *word = strtok_r(copy, " ", &place); word; word = strtok_r(NULL, " ", &place)) {
+        ck_assert_int_lt(count, MOST_WORDS - 2);
+        char *at = strchr(word, '@');
+        words[count++] = at ? hw_arena_string(arena, "%.*s%s%s", (int)(at - word), word, root, at + 1) : word;
+    }
+    words[count] = more;
+    return words;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    size_t length = strlen(with);
+    return !strncmp(text, with, length) && strchr(" ", text[length]);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/* One value, or one for each of the two pairs. */
+static void check_json(const char *call, const char *text)
+{
+    size_t at = 0, values = 0, size = strlen(text);
+    while (at < size && text[at] != '\n') {
+        json_error_t why;
+        json_t *value = json_loads(text + at, JSON_DISABLE_EOF_CHECK, &why);
+        ck_assert_msg(value != NULL, "%s --json: %s in %.200s", call, why.text, text + at);
+        json_decref(value);
+        at += (size_t)why.position;
+        ck_assert_msg(text[at] == '\n', "%s --json: the value ends with %.20s", call, text + at);
+        at++;
+        values++;
+    }
+    ck_assert_msg(at == size, "%s --json prints %s", call, text + at);
+    bool lines = begins(call, "translate") || begins(call, "score");
+    ck_assert_msg(values == (lines ? 2 : 1), "%s --json prints %zu values", call, values);
+}
+
+START_TEST(json)
+{
+    for (int i = 0; i < CALLS; i++) {
+        bool training = begins(calls[i], "train");
+        const outcome *o = run_program(words_of(calls[i], training ? NULL : "--json"));
+        ck_assert_msg(o->status == 0, "%s: %s", calls[i], o->err);
+        char *text = scratch_read(scratch_path("stdout"), NULL);
+        if (training) ck_assert_str_eq(text, "");
+        else check_json(calls[i], text);
+        free(text);
+    }
+}
+END_TEST
+
+static void check_command(const char *name, const hw_cli_command *command)
+{
+    const outcome *o = run_program(words_of(name, "--version"));
+    ck_assert_msg(o->status == 0 && !strcmp(o->out, "headwise " HW_VERSION "\n") && !*o->err, "%s --version: %s%s", name,
+                  o->out, o->err);
+    o = run_program(words_of(name, "-h"));
+    ck_assert_msg(o->status == 0 && begins(o->out, hw_arena_string(arena, "usage: headwise %s", name)), "%s -h: %s", name,
+                  o->out);
+    if (command->verbs) {
+        for (const hw_cli_entry *verb = command->verbs; verb->name; verb++)
+            check_command(hw_arena_string(arena, "%s %s", name, verb->name), verb->command);
+        return;
+    }
+    o = run_program(words_of(name, "--verion"));
+    ck_assert_int_eq(o->status, 2);
+    ck_assert_str_eq(o->err, hw_arena_string(arena, "headwise: %s: unknown option --verion; did you mean --version?\n",
+                                             name));
+    o = run_program(words_of(name, "--threads=0"));
+    ck_assert_int_eq(o->status, 2);
+    int i = 0;
+    while (i < CALLS && !begins(calls[i], name)) i++;
+    ck_assert_msg(i < CALLS || !(command->takes & HW_CLI_JSON), "%s has --json, but no row in this test", name);
+}
+
+START_TEST(every_command)
+{
+    for (const hw_cli_entry *c = hw_cli_commands(); c->name; c++) check_command(c->name, c->command);
+}
+END_TEST
+
+Suite *test_cli_sweep(void);
+Suite *test_cli_sweep(void)
+{
+    Suite *suite = suite_create("cli_sweep");
+    TCase *t = tcase_create("sweep");
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, json);
+    tcase_add_test(t, every_command);
+    suite_add_tcase(suite, t);
+    return suite;
+}
