@@ -669,6 +669,53 @@ json_t *hw_trace_load(const char *model, hw_error *err);
 /* A picture of that: a panel for each role that some head comes to have, a line a head. */
 void hw_trace_draw(FILE *out, const json_t *trace);
 
+/* ---- several networks -------------------------------------------------------------------------------------------- */
+
+/* How a network's heads spread and overlap, a row a sentence: entropy over its largest value, and, of two heads of one
+ * attention, Jensen-Shannon distance and product of weights; means over rows. */
+typedef struct hw_head_profile {
+    hw_tally entropy, js, position;
+} hw_head_profile;
+void hw_head_profile_clear(hw_head_profile *p);
+
+/* The mean Jensen-Shannon distance between the rows of every head of the first network and every head of each other
+ * one, on the same pairs: [models] -> [heads of the first][heads of the other], NaN where kinds differ; the first's own
+ * entry is NULL. All must read text alike (hw_same_texts). profiles: [models]; clear each. In the arena. */
+double **hw_head_distances(const hw_bundle *const *bundles, int models, const hw_study_set *set,
+                           hw_head_profile *profiles, hw_progress_function progress, void *context, hw_arena *arena);
+
+/* Gives each row a column of its own, or each column a row where there are fewer, such that the sum of the costs is
+ * least: column [rows], -1: none. An infinite cost [rows][columns] is never taken. */
+void hw_assign(int rows, int columns, const double *cost, int *column);
+
+/* What stands for a head in another network. */
+typedef struct hw_head_pair {
+    int match;     /* the other's head, no two heads having the same one; -1: none was left */
+    int nearest;   /* the nearest, whoever else has it; -1: none could be */
+    double js;     /* the distance to its match */
+    double chance; /* the mean distance to all that could be */
+} hw_head_pair;
+/* Matches heads of the same kind, and, with same_layer, of the same layer; out [a_count]. */
+void hw_head_match(const hw_head *a, int a_count, const hw_head *b, int b_count, const double *distances,
+                   bool same_layer, hw_head_pair *out);
+int hw_head_layer(const hw_head *head);
+
+/* One run, measured. */
+typedef struct hw_compared {
+    const char *name; /* as it is called in results */
+    const hw_bundle *bundle;
+    int64_t seed;
+    bool against;     /* it belongs to the second group */
+    hw_quality quality;
+    hw_head_profile profile;
+    const json_t *roles, *diversity; /* hw_roles_json, hw_diversity_json */
+} hw_compared;
+/* "figures": means of both groups with the difference, its interval and p (Holm), "over" sentences for two models, else
+ * over runs, paired by seed where each has a partner; "models", the figures of each; "heads": each head of the first
+ * model with its match in each other; "matching", a summary of that; "distances" (hw_head_distances). */
+json_t *hw_compare_json(const hw_compared *runs, int count, double *const *distances, bool same_layer, int trials,
+                        uint64_t seed);
+
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 
 /* Results stand in heads/ in the model directory, as NAME.json and NAME.tsv, with a fingerprint of everything that they

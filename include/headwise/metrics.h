@@ -129,6 +129,15 @@ typedef struct hw_difference {
 } hw_difference;
 hw_difference hw_paired_difference(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
 
+/* Figures of several runs (seeds), two at least: their mean, and by how much that of b exceeds that of a, with 95 %
+ * interval and p by Student's t; paired: run i of both belongs together (a_count = b_count), else Welch's test. NaN for
+ * interval and p where runs are too few, do not spread, or a figure is not finite; 0, 0 and 1 where all are 0. */
+hw_difference hw_runs_mean(const double *x, int count);
+hw_difference hw_runs_difference(const double *a, int a_count, const double *b, int b_count, bool paired);
+/* How likely |t| or more is with so many degrees of freedom; and the |t| that is as likely as p. */
+double hw_student_p(double t, double freedom);
+double hw_student_bound(double freedom, double p);
+
 /* Two-sided sign-flip test that paired differences have mean 0, where those of one cluster (sentence) keep or change
  * their sign together. cluster[i] is in 0..clusters-1; NULL: each difference is a cluster of its own, and clusters is
  * not read. Where 2^clusters is at most trials every pattern of signs is counted once and p is exact; otherwise (c +

@@ -16,6 +16,7 @@
     VERB(prune, hw_cli_heads_prune, "how many heads can go, and a model without them")                                 \
     VERB(probe, hw_cli_heads_probe, "what can be read off every head, layer and the embeddings")                       \
     VERB(trace, hw_cli_heads_trace, "when each role arose in training")                                                \
+    VERB(compare, hw_cli_heads_compare, "several models: figures with intervals, and their heads matched")              \
     VERB(show, hw_cli_heads_show, "one head's attention in one pair, drawn")                                           \
     VERB(report, hw_cli_heads_report, "all of it as one HTML page")
 
@@ -68,6 +69,19 @@ json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
     return result;
 }
 
+json_t *hw_heads_default_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
+{
+    hw_heads as = *h;
+    hw_heads_options *o = (hw_heads_options *)h->options;
+    if (verb->defaults) {
+        o = hw_arena_copy(h->cli->arena, verb->defaults, verb->defaults_size);
+        o->data = h->options->data;
+        o->seed = h->options->seed;
+    }
+    as.options = o;
+    return hw_heads_result(&as, verb, err);
+}
+
 static int run_verb(hw_heads *h, const void *argument)
 {
     const hw_heads_verb *verb = argument;
@@ -90,31 +104,38 @@ int hw_heads_run(hw_cli *cli, const hw_heads_options *options, const hw_heads_ve
     return hw_heads_with(cli, options, run_verb, verb);
 }
 
+bool hw_heads_open(hw_cli *cli, const char *model, const hw_heads_options *options, hw_heads *h)
+{
+    hw_config *config = hw_cli_model_config(cli, model);
+    if (!config) return false;
+    hw_error err;
+    hw_bundle *bundle = hw_bundle_load(model, &err);
+    if (!bundle || !hw_bundle_is_finite(bundle, model, &err)) {
+        hw_bundle_free(bundle);
+        cli->status = hw_cli_fail(&err);
+        return false;
+    }
+    *h = (hw_heads){.cli = cli,
+                    .model = model,
+                    .bundle = bundle,
+                    .config = config,
+                    .options = options,
+                    .progress = hw_cli_progress_new(cli)};
+    hw_test_set_place(cli, config, options->data, &h->directory, &h->prefix);
+    if (*h->directory) return true;
+    hw_cli_say("the model's configuration has no data.dir, so there is nothing to study; --data PREFIX names a set");
+    hw_bundle_free(bundle);
+    cli->status = HW_CLI_FAILED;
+    return false;
+}
+
 int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument),
                   const void *argument)
 {
-    hw_config *config = hw_cli_model_config(cli, cli->arguments[0]);
-    if (!config) return cli->status;
-    hw_error err;
-    hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
-    if (!bundle || !hw_bundle_is_finite(bundle, cli->arguments[0], &err)) {
-        hw_bundle_free(bundle);
-        return hw_cli_fail(&err);
-    }
-    hw_heads h = {.cli = cli,
-                  .model = cli->arguments[0],
-                  .bundle = bundle,
-                  .config = config,
-                  .options = options,
-                  .progress = hw_cli_progress_new(cli)};
-    hw_test_set_place(cli, config, options->data, &h.directory, &h.prefix);
-    int status = HW_CLI_FAILED;
-    if (*h.directory)
-        status = work(&h, argument);
-    else
-        hw_cli_say(
-            "the model's configuration has no data.dir, so there is nothing to study; --data PREFIX names a set");
-    hw_bundle_free(bundle);
+    hw_heads h;
+    if (!hw_heads_open(cli, cli->arguments[0], options, &h)) return cli->status;
+    int status = work(&h, argument);
+    hw_bundle_free(h.bundle);
     return status;
 }
 

@@ -41,7 +41,7 @@ typedef struct hw_heads_options {
 typedef struct hw_heads {
     hw_cli *cli;
     const char *model; /* its directory */
-    const hw_bundle *bundle;
+    hw_bundle *bundle;
     const hw_config *config; /* with --set */
     const hw_heads_options *options;
     const char *directory, *prefix; /* of the test set */
@@ -72,6 +72,8 @@ extern const hw_heads_verb hw_heads_ablate[]; /* by hw_ablation_groups */
 int hw_heads_run(hw_cli *cli, const hw_heads_options *options, const hw_heads_verb *verb);
 /* A verb's result, kept from before or computed and kept. The caller decrefs it; NULL: an error. */
 json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err);
+/* Opens a model and finds its test set. False: the message is printed, and cli->status is the exit status. */
+bool hw_heads_open(hw_cli *cli, const char *model, const hw_heads_options *options, hw_heads *h);
 /* Opens the model and calls work with it. Returns its status, or that of what went wrong. */
 int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument),
                   const void *argument);
@@ -83,6 +85,20 @@ bool hw_heads_sets(hw_heads *h, hw_study_set *test, hw_study_set *selection, hw_
 uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t fingerprint);
 /* On every option of the search. */
 uint64_t hw_heads_depends_on_search(const hw_heads *h, uint64_t fingerprint);
+
+/* A result that heads report wants too: the verb computed with the options that it has where none is given. */
+json_t *hw_heads_default_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err);
+/* The first model beside others, of which the last `against` are the second group; one other is always. `names` is what
+ * they are called in the result (the first's too). The caller decrefs it; NULL: an error, which is printed where it is
+ * about opening a model: then the message is empty. */
+typedef struct hw_heads_group {
+    int count; /* of others */
+    const char *const *models; /* [count] */
+    const char *const *names;  /* [1 + count] */
+    int against;
+    bool same_layer;
+} hw_heads_group;
+json_t *hw_heads_compare_of(hw_heads *first, const hw_heads_group *group, hw_error *err);
 
 /* What heads trace prints, or an error. The caller decrefs it. */
 json_t *hw_heads_trace_of(const char *model, const hw_config *config, hw_error *err);

@@ -39,19 +39,6 @@ static const section sections[] = {
     {&hw_heads_diversity, false},
 };
 
-static json_t *result_of(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
-{
-    hw_heads as = *h;
-    hw_heads_options *o = (hw_heads_options *)h->options;
-    if (verb->defaults) {
-        o = hw_arena_copy(h->cli->arena, verb->defaults, verb->defaults_size);
-        o->data = h->options->data;
-        o->seed = h->options->seed;
-    }
-    as.options = o;
-    return hw_heads_result(&as, verb, err);
-}
-
 /* "sections" and, where a verb has none to give, "missing" with the reason. */
 static bool add_sections(hw_heads *h, json_t *data, hw_error *err)
 {
@@ -60,7 +47,7 @@ static bool add_sections(hw_heads *h, json_t *data, hw_error *err)
     json_object_set_new(data, "missing", missing);
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         const section *s = &sections[i];
-        json_t *result = result_of(h, s->verb, err);
+        json_t *result = hw_heads_default_result(h, s->verb, err);
         if (result) {
             json_object_set_new(results, s->verb->name, result);
             continue;
