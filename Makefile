@@ -183,9 +183,10 @@ valgrind:
 	CK_TIMEOUT_MULTIPLIER=100 OPENBLAS_NUM_THREADS=1 valgrind --quiet --leak-check=full --show-leak-kinds=definite \
 	    --errors-for-leak-kinds=definite --error-exitcode=99 $(OUT)-valgrind/tests/run $(SUITE)
 
+# Tests that limit files or give up rights keep counters from being written, which gcov would say among their output.
 coverage:
 	@for real in double float; do \
-	    rm -rf build/$$real-coverage && CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one REAL=$$real \
+	    rm -rf build/$$real-coverage && GCOV_ERROR_FILE=/dev/null CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one REAL=$$real \
 	        VARIANT=-coverage OPT="-O1 -g" EXTRA="--coverage -fprofile-update=atomic" || exit 1; \
 	done
 	@sh scripts/coverage.sh build/double-coverage build/float-coverage
