@@ -13,13 +13,13 @@
 #include "cli/cli.h"
 
 static char directory[64];
-static hw_arena *paths;
+static hw_arena *arena;
 
 static void begin_in(const char *parent)
 {
     snprintf(directory, sizeof directory, "%s/headwise-test-XXXXXX", parent);
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    paths = hw_arena_new(0);
+    arena = hw_arena_new(0);
 }
 
 void scratch_begin(void) { begin_in("/tmp"); }
@@ -34,10 +34,12 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 void scratch_end(void)
 {
     ck_assert_int_eq(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-    hw_arena_free(paths);
+    hw_arena_free(arena);
 }
 
-const char *scratch_path(const char *name) { return hw_arena_string(paths, "%s/%s", directory, name); }
+hw_arena *scratch_arena(void) { return arena; }
+
+const char *scratch_path(const char *name) { return hw_arena_string(arena, "%s/%s", directory, name); }
 
 const char *scratch_write(const char *name, const void *bytes, size_t size)
 {

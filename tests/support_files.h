@@ -4,10 +4,13 @@
 
 #include <stddef.h>
 
+#include <headwise/base.h>
+
 /* A fresh directory for each test (use as checked fixture); all of it goes at the end. */
 void scratch_begin(void);
 void scratch_begin_in_memory(void); /* for tests that sync many small files, which a busy disk makes slow */
 void scratch_end(void);
+hw_arena *scratch_arena(void); /* of the test, which lives as long as the directory */
 const char *scratch_path(const char *name); /* valid until the end of the test */
 const char *scratch_write(const char *name, const void *bytes, size_t size); /* returns the path */
 const char *scratch_text(const char *name, const char *text);

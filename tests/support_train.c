@@ -42,6 +42,13 @@ const char *train_corpus(const char *directory, const char *last)
     return scratch_path(directory);
 }
 
+hw_arena *train_begin(void)
+{
+    scratch_begin_in_memory();
+    train_corpus("data", NULL);
+    return scratch_arena();
+}
+
 static void set_all(hw_config *c, hw_arena *arena, const char *settings)
 {
     hw_error err;

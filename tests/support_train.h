@@ -9,6 +9,9 @@
  * In place of the last pair's source stands `last`, where not NULL. Returns the path. */
 const char *train_corpus(const char *directory, const char *last);
 
+/* Begins a test: a scratch directory with such a corpus as "data"; use scratch_end to end it. Returns the test's arena. */
+hw_arena *train_begin(void);
+
 /* A tiny run on scratch "data" into a scratch directory: 23 steps, a line of the log every 4, a checkpoint every 5, a
  * validation every 7, and "key=value" words separated by semicolons over that. */
 hw_config *train_config(hw_arena *arena, const char *model_dir, const char *settings);

@@ -16,13 +16,7 @@ static hw_arena *arena;
 static void begin(void)
 {
     scratch_begin();
-    arena = hw_arena_new(0);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
+    arena = scratch_arena();
 }
 
 static hw_bundle *make(const char *settings)
@@ -338,7 +332,7 @@ Suite *test_bundle(void)
 {
     Suite *s = suite_create("bundle");
     TCase *c = tcase_create("bundle");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_loop_test(c, a_saved_model_loads_the_same, 0, KINDS);
     tcase_add_loop_test(c, a_settled_model_computes_the_same, 0, KINDS);
     tcase_add_test(c, other_values_can_be_saved);

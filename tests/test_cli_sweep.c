@@ -48,15 +48,9 @@ static const char *root;
 static void begin(void)
 {
     report_begin();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     root = scratch_path(".");
     report_set("few", "the cat sat on the mat\nthis cat is red\n", "le chat était assis sur le tapis\nce chat est rouge\n");
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    report_end();
 }
 
 /* The words of a call behind "headwise", ended by NULL, and one more. */
@@ -151,7 +145,7 @@ Suite *test_cli_sweep(void)
 {
     Suite *suite = suite_create("cli_sweep");
     TCase *t = tcase_create("sweep");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, report_end);
     tcase_add_test(t, json);
     tcase_add_test(t, every_command);
     suite_add_tcase(suite, t);

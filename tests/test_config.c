@@ -13,13 +13,7 @@ static hw_arena *arena;
 static void begin(void)
 {
     scratch_begin();
-    arena = hw_arena_new(0);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
+    arena = scratch_arena();
 }
 
 /* ---- YAML -------------------------------------------------------------------------------------------------------- */
@@ -534,7 +528,7 @@ Suite *test_config(void)
 {
     Suite *suite = suite_create("config");
     TCase *t = tcase_create("yaml");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, tree_knows_its_places);
     tcase_add_test(t, empty_files_are_empty_mappings);
     tcase_add_test(t, large_lists);
@@ -544,7 +538,7 @@ Suite *test_config(void)
     tcase_add_test(t, known_keys);
     suite_add_tcase(suite, t);
     t = tcase_create("options");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_loop_test(t, bad_config, 0, sizeof bad_configs / sizeof *bad_configs);
     tcase_add_test(t, values_arrive);
     tcase_add_test(t, set_overrides);

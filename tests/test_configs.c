@@ -39,13 +39,7 @@ static hw_arena *arena;
 static void begin(void)
 {
     scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
+    arena = scratch_arena();
 }
 
 START_TEST(values_are_as_claimed)
@@ -117,7 +111,7 @@ Suite *test_configs(void)
 {
     Suite *suite = suite_create("configs");
     TCase *c = tcase_create("configs");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_loop_test(c, values_are_as_claimed, 0, CONFIGS);
     tcase_add_loop_test(c, a_dry_run_takes_it, 0, CONFIGS);
     suite_add_tcase(suite, c);

@@ -84,16 +84,8 @@ static train_call call;
 
 static void begin(void)
 {
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
+    arena = train_begin();
     call = (train_call){0};
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 static const struct {
@@ -309,13 +301,13 @@ Suite *test_head_diversity(void)
     tcase_add_loop_test(known, position_of_known_rows, 0, sizeof rows / sizeof *rows);
     tcase_add_test(known, cosine_of_known_rows);
     tcase_add_test(known, drop_head_drops_whole_heads);
-    tcase_add_checked_fixture(runs, begin, end);
+    tcase_add_checked_fixture(runs, begin, scratch_end);
     tcase_add_loop_test(runs, each_lowers_its_own_measure, 0, KINDS);
     tcase_add_loop_test(runs, weight_0_gives_the_bits_of_none, 0, KINDS);
     tcase_add_loop_test(runs, threads_and_interruptions_change_no_byte, 0, sizeof repeated / sizeof *repeated);
     tcase_add_test(runs, where_and_schedule_count);
     tcase_add_test(runs, strengths);
-    tcase_add_checked_fixture(bad, begin, end);
+    tcase_add_checked_fixture(bad, begin, scratch_end);
     tcase_add_loop_test(bad, wrong_configurations_are_refused, 0, sizeof wrong / sizeof *wrong);
     suite_add_tcase(s, known);
     suite_add_tcase(s, runs);

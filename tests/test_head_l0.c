@@ -16,16 +16,8 @@ static train_call call;
 
 static void begin(void)
 {
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
+    arena = train_begin();
     call = (train_call){0};
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 /* ---- one gate ---------------------------------------------------------------------------------------------------- */
@@ -169,7 +161,7 @@ Suite *test_head_l0(void)
 {
     Suite *s = suite_create("head_l0");
     TCase *tc = tcase_create("head_l0");
-    tcase_add_checked_fixture(tc, begin, end);
+    tcase_add_checked_fixture(tc, begin, scratch_end);
     tcase_add_test(tc, drawn_gates_follow_the_formulas);
     tcase_add_test(tc, interruptions_change_no_byte);
     tcase_add_test(tc, closed_heads_are_zero_in_the_model);

@@ -15,14 +15,8 @@ static hw_arena *arena;
 static void begin(void)
 {
     scratch_begin();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
 }
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
-}
-
 static json_t *load(const char *name)
 {
     json_error_t error;
@@ -240,7 +234,7 @@ Suite *test_heads_align(void)
 {
     Suite *suite = suite_create("heads_align");
     TCase *t = tcase_create("align");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, model_1_equals_numpy);
     tcase_add_test(t, a_word_never_seen_is_not_linked);
     tcase_add_test(t, intervals_equal_numpy);

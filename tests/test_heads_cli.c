@@ -65,18 +65,12 @@ static const char *make_model(const char *name, const char *settings)
 static void begin(void)
 {
     scratch_begin();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     copy_set("valid", "valid", 40, true);
     copy_set("test", "test", 30, true);
     copy_set("train", "train", 200, false);
     model = make_model("model", "");
 }
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
-}
-
 static json_t *json_of(const outcome *o)
 {
     ck_assert_msg(o->status == 0, "%s", o->err);
@@ -357,7 +351,7 @@ Suite *test_heads_cli(void)
 {
     Suite *suite = suite_create("heads_cli");
     TCase *t = tcase_create("command line");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, roles_keep_the_contract);
     tcase_add_test(t, results_are_kept_until_something_changes);
     tcase_add_test(t, goes_on_where_nothing_can_be_kept);

@@ -341,7 +341,7 @@ static hw_arena *arena;
 static void begin(void)
 {
     scratch_begin();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     static const char *const sets[] = {"train", "valid", "test"};
     for (int i = 0; i < 3; i++) {
         const char *text = "";
@@ -350,12 +350,6 @@ static void begin(void)
         scratch_text(hw_arena_string(arena, "%s.en", sets[i]), text);
         scratch_text(hw_arena_string(arena, "%s.fr", sets[i]), text);
     }
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 static const char *make_model(const char *name, uint64_t seed, const char *words, const char *settings)
@@ -443,7 +437,7 @@ Suite *test_heads_compare(void)
     tcase_add_test(t, runs_are_paired_by_seed);
     suite_add_tcase(suite, t);
     t = tcase_create("command");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, command);
     tcase_add_test(t, other_data_is_refused);
     suite_add_tcase(suite, t);

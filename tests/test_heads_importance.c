@@ -23,7 +23,7 @@ static void begin(bool wired)
 {
     hw_error err = {""};
     scratch_begin_in_memory();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     bundle = wired_bundle(arena, scratch_path("."), SENTENCES);
     ck_assert_msg(hw_study_set_load(arena, bundle, bundle->config->data.dir, "test", &set, &err), "%s", err.message);
     if (wired) return;
@@ -38,7 +38,6 @@ static void begin_wired(void) { begin(true); }
 static void end(void)
 {
     hw_bundle_free(bundle);
-    hw_arena_free(arena);
     scratch_end();
 }
 

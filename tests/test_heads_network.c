@@ -28,7 +28,7 @@ static void begin(void)
 {
     hw_error err = {""};
     scratch_begin();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     scratch_text("x.en", "a borati ,\nb\n( boti ) bo@@ ti\na b\n");
     scratch_text("x.fr", "boti , a b\na b\nborati\n( b )\n");
     scratch_text("x.align", "0-2 1-0 2-1 1p3\n0-1\n1-0\n0-0 1p1\n");
@@ -43,7 +43,6 @@ static void begin(void)
 static void end(void)
 {
     hw_bundle_free(bundle);
-    hw_arena_free(arena);
     scratch_end();
 }
 

@@ -61,7 +61,7 @@ static void begin(void)
 {
     hw_error err = {""};
     scratch_begin_in_memory();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     write_set("valid", 1);
     write_set("test", 2);
     const hw_config *c = tiny_config(arena, hw_arena_string(arena,
@@ -79,7 +79,6 @@ static void begin(void)
 static void end(void)
 {
     hw_bundle_free(bundle);
-    hw_arena_free(arena);
     scratch_end();
 }
 

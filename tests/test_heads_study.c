@@ -14,15 +14,9 @@ static const char *directory;
 static void begin(void)
 {
     scratch_begin();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     directory = hw_arena_string(arena, "%s", scratch_path("."));
 }
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
-}
-
 static hw_bundle *bundle_of(const char *settings, const char *words)
 {
     hw_config *config = tiny_config(arena, hw_arena_string(arena, "data.source=en;data.target=fr;%s", settings));
@@ -290,7 +284,7 @@ Suite *test_heads_study(void)
 {
     Suite *suite = suite_create("heads_study");
     TCase *t = tcase_create("study");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, words_of_one_token_share);
     tcase_add_test(t, words_in_pieces);
     tcase_add_test(t, blanks_of_char_go_to_the_next_word);

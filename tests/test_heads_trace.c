@@ -105,18 +105,7 @@ END_TEST
 
 static hw_arena *arena;
 
-static void begin(void)
-{
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
-}
+static void begin(void) { arena = train_begin(); }
 
 START_TEST(interruptions_change_no_byte)
 {
@@ -359,7 +348,7 @@ Suite *test_heads_trace(void)
     tcase_add_test(t, a_look_is_a_study_of_the_halves);
     suite_add_tcase(suite, t);
     t = tcase_create("training and reading");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, interruptions_change_no_byte);
     tcase_add_test(t, training_does_not_notice);
     tcase_add_test(t, what_cannot_be_tracked);

@@ -18,14 +18,8 @@ static hw_arena *arena;
 static void begin(void)
 {
     scratch_begin_in_memory();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     hw_threads_set(1); /* a child of threads that it does not have would worry the leak sanitizer */
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 /* ---- the lines --------------------------------------------------------------------------------------------------- */
@@ -201,7 +195,7 @@ Suite *test_hostile_lines(void)
 {
     Suite *suite = suite_create("hostile_lines");
     TCase *t = tcase_create("hostile lines");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_set_timeout(t, getenv("HEADWISE_LINES") ? 7200 : 60);
     tcase_add_test(t, each_line_has_its_answer);
     suite_add_tcase(suite, t);

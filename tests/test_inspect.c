@@ -19,18 +19,12 @@ static void begin(void)
 {
     scratch_begin();
     hw_threads_set(1); /* a child of threads that it does not have would worry the leak sanitizer */
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     model = scratch_path("model");
     hw_bundle *b = tiny_bundle(arena, tiny_config(arena, ""), "the cat sat on mat bo@@ ra@@ ti",
                                "le chat assis sur tapis \xe7\x8c\xab e\xcc\x81te\xcc\x81 extraordinairement");
     save_bundle(b, model);
     hw_bundle_free(b);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 static void ck_done(const outcome *o) { ck_assert_msg(o->status == 0, "status %d: %s", o->status, o->err); }
@@ -287,7 +281,7 @@ Suite *test_inspect(void)
 {
     Suite *s = suite_create("inspect");
     TCase *c = tcase_create("inspect");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_set_timeout(c, 60);
     tcase_add_test(c, a_configuration_shows_its_shapes);
     tcase_add_test(c, shapes_follow_the_sentence_and_the_corpus);

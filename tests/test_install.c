@@ -15,20 +15,14 @@ static hw_arena *arena;
 static void begin(void)
 {
     scratch_begin();
-    arena = hw_arena_new(0);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
+    arena = scratch_arena();
 }
 
 /* Runs a command that must go well -> what it printed. */
 static const char *shell(const char *command)
 {
     const outcome *o = run_bash(command);
-    ck_assert_msg(o->status == 0, "%s\nended with %d: %s%s", command, o->status, o->out, o->err);
+    ck_assert_msg(o->status == 0, "%.500s\nended with %d: %.1500s%.1500s", command, o->status, o->out, o->err);
     return o->out;
 }
 
@@ -96,7 +90,7 @@ Suite *test_install(void)
 {
     Suite *suite = suite_create("install");
     TCase *t = tcase_create("install");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_set_timeout(t, 120);
     tcase_add_test(t, install_and_uninstall);
     suite_add_tcase(suite, t);

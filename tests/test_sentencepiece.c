@@ -21,7 +21,7 @@ static void begin(void)
 {
     json_error_t error;
     scratch_begin();
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     fixture = json_load_file(FIXTURES "pieces.json", JSON_ALLOW_NUL, &error);
     ck_assert_msg(fixture, "pieces.json:%d: %s", error.line, error.text);
 }
@@ -29,7 +29,6 @@ static void begin(void)
 static void end(void)
 {
     json_decref(fixture);
-    hw_arena_free(arena);
     scratch_end();
 }
 

@@ -17,18 +17,7 @@
 static hw_arena *arena;
 static hw_error err;
 
-static void begin(void)
-{
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
-}
+static void begin(void) { arena = train_begin(); }
 
 static bool there(const char *name) { return hw_file_exists(scratch_path(name)); }
 
@@ -290,19 +279,19 @@ Suite *test_sentencepiece_model(void)
 {
     Suite *suite = suite_create("sentencepiece model");
     TCase *c = tcase_create("texts");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_test(c, one_model_a_side_or_one_for_both);
     tcase_add_test(c, a_model_can_be_there_already);
     suite_add_tcase(suite, c);
     c = tcase_create("runs");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_loop_test(c, a_stopped_run_ends_with_the_same_bytes, 0, RUNS);
     tcase_add_test(c, sampling_changes_what_is_learned);
     tcase_add_test(c, beginning_anew_makes_new_models);
     tcase_add_test(c, parts_of_different_models_are_refused);
     suite_add_tcase(suite, c);
     c = tcase_create("command line");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_test(c, vocab_cuts_and_joins_line_by_line);
     tcase_add_test(c, vocab_uses_model_directories);
     tcase_add_test(c, vocab_trains_models);

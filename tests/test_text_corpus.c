@@ -15,8 +15,8 @@ static const char *directory;
 
 static void begin(void)
 {
-    arena = hw_arena_new(0);
     scratch_begin();
+    arena = scratch_arena();
     const char *file = scratch_path("x");
     directory = hw_arena_string(arena, "%.*s", (int)strlen(file) - 2, file);
     tokenizer = tokenizer_of("word", NULL);
@@ -28,7 +28,6 @@ static void end(void)
 {
     hw_tokenizer_free(tokenizer);
     scratch_end();
-    hw_arena_free(arena);
 }
 
 static void check_ids(hw_ids ids, const char *expected)

@@ -16,8 +16,8 @@ static const char *directory;
 
 static void begin(void)
 {
-    arena = hw_arena_new(0);
     scratch_begin();
+    arena = scratch_arena();
     const char *file = scratch_path("x");
     directory = hw_arena_string(arena, "%.*s", (int)strlen(file) - 2, file);
     tokenizer = tokenizer_of("word", NULL);
@@ -29,7 +29,6 @@ static void end(void)
 {
     hw_tokenizer_free(tokenizer);
     scratch_end();
-    hw_arena_free(arena);
 }
 
 static hw_corpus *load(const hw_corpus_options *options)

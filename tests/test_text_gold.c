@@ -10,14 +10,8 @@ static hw_error err;
 
 static void begin(void)
 {
-    arena = hw_arena_new(0);
     scratch_begin();
-}
-
-static void end(void)
-{
-    scratch_end();
-    hw_arena_free(arena);
+    arena = scratch_arena();
 }
 
 static const hw_lines *lines_of(const char *name, const char *text)
@@ -214,7 +208,7 @@ Suite *test_text_gold(void)
 {
     Suite *suite = suite_create("text_gold");
     TCase *c = tcase_create("text_gold");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_test(c, links_are_read_in_order_and_once);
     tcase_add_loop_test(c, what_is_no_link, 0, COUNT(no_links));
     tcase_add_test(c, links_must_fit_their_pair);

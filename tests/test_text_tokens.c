@@ -11,14 +11,8 @@ static hw_arena *arena;
 
 static void begin(void)
 {
-    arena = hw_arena_new(0);
     scratch_begin();
-}
-
-static void end(void)
-{
-    scratch_end();
-    hw_arena_free(arena);
+    arena = scratch_arena();
 }
 
 /* ---- tokenizers -------------------------------------------------------------------------------------------------- */
@@ -384,7 +378,7 @@ Suite *test_text_tokens(void)
 {
     Suite *suite = suite_create("text_tokens");
     TCase *c = tcase_create("text_tokens");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_loop_test(c, word_cuts_at_blanks_only, 0, COUNT(word_lines));
     tcase_add_loop_test(c, unknown_words_are_cut_into_known_pieces, 0, COUNT(cuts));
     tcase_add_test(c, a_word_that_cannot_be_cut_takes_no_time);

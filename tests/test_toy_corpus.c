@@ -37,7 +37,6 @@ static void load(void)
 
 static void unload(void)
 {
-    hw_arena_free(arena);
     scratch_end();
 }
 

@@ -16,16 +16,8 @@ static train_call call;
 
 static void begin(void)
 {
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
+    arena = train_begin();
     call = (train_call){0};
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 /* ---- the same bytes ---------------------------------------------------------------------------------------------- */
@@ -300,7 +292,7 @@ Suite *test_train(void)
 {
     Suite *suite = suite_create("train");
     TCase *t = tcase_create("resuming");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_loop_test(t, stopped_anywhere, 0, VARIANTS);
     tcase_add_loop_test(t, stopped_at_random, 0, VARIANTS);
     tcase_add_test(t, stopped_in_a_validation);
@@ -308,7 +300,7 @@ Suite *test_train(void)
     tcase_add_test(t, another_seed_gives_other_bytes);
     suite_add_tcase(suite, t);
     t = tcase_create("directory");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, another_process_has_it);
     tcase_add_test(t, another_configuration);
     tcase_add_test(t, what_may_differ);

@@ -9,18 +9,7 @@ Suite *test_train_dry(void);
 
 static hw_arena *arena;
 
-static void begin(void)
-{
-    scratch_begin();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
-}
+static void begin(void) { arena = train_begin(); }
 
 static double number_after(const char *text, const char *word)
 {
@@ -77,7 +66,7 @@ Suite *test_train_dry(void)
 {
     Suite *s = suite_create("train_dry");
     TCase *tc = tcase_create("dry run");
-    tcase_add_checked_fixture(tc, begin, end);
+    tcase_add_checked_fixture(tc, begin, scratch_end);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, it_counts_and_writes_nothing);
     tcase_add_test(tc, large_steps_are_reckoned);

@@ -23,16 +23,8 @@ static train_call call;
 
 static void begin(void)
 {
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
+    arena = train_begin();
     call = (train_call){0};
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 /* After the cause is gone, the run must end as one that nothing happened to. */
@@ -360,7 +352,7 @@ Suite *test_train_faults(void)
 {
     Suite *suite = suite_create("train_faults");
     TCase *t = tcase_create("numbers and data");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, bad_steps_are_skipped);
     tcase_add_test(t, ten_in_a_row_end_the_run);
     tcase_add_test(t, which_figure_is_better);
@@ -368,7 +360,7 @@ Suite *test_train_faults(void)
     tcase_add_loop_test(t, a_damaged_checkpoint, 0, sizeof damages / sizeof *damages);
     suite_add_tcase(suite, t);
     t = tcase_create("writing");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_loop_test(t, one_file_cannot_be_written, 0, sizeof written / sizeof *written);
     tcase_add_test(t, the_directory_is_a_file);
     tcase_add_test(t, the_directory_is_read_only);

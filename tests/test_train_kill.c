@@ -14,18 +14,7 @@
 
 static hw_arena *arena;
 
-static void begin(void)
-{
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
-}
+static void begin(void) { arena = train_begin(); }
 
 static int ended(pid_t child)
 {
@@ -93,7 +82,7 @@ Suite *test_train_kill(void)
 {
     Suite *suite = suite_create("train_kill");
     TCase *t = tcase_create("kill");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_set_timeout(t, 60 + (getenv("HEADWISE_KILLS") ? 2 * atoi(getenv("HEADWISE_KILLS")) : 0));
     tcase_add_test(t, killed_at_any_moment);
     suite_add_tcase(suite, t);

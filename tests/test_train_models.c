@@ -16,16 +16,8 @@ static train_call call;
 
 static void begin(void)
 {
-    scratch_begin_in_memory();
-    arena = hw_arena_new(0);
-    train_corpus("data", NULL);
+    arena = train_begin();
     call = (train_call){0};
-}
-
-static void end(void)
-{
-    hw_arena_free(arena);
-    scratch_end();
 }
 
 /* ---- best, last, averages ---------------------------------------------------------------------------------------- */
@@ -264,7 +256,7 @@ Suite *test_train_models(void)
 {
     Suite *suite = suite_create("train_models");
     TCase *t = tcase_create("models");
-    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, moving_average);
     tcase_add_loop_test(t, average_of_the_last, 0, 3);
     tcase_add_loop_test(t, averages_are_validated, 0, 2);

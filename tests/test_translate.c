@@ -29,7 +29,7 @@ static void begin(void)
 {
     scratch_begin();
     hw_threads_set(1); /* a child of threads that it does not have would worry the leak sanitizer */
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     model = scratch_path("model");
     root = hw_arena_string(arena, "%.*s", (int)(strlen(model) - strlen("/model")), model);
     const char *settings = hw_arena_string(arena, "data.dir=%s;decoding.max_length=9", root);
@@ -41,7 +41,6 @@ static void begin(void)
 static void end(void)
 {
     hw_bundle_free(bundle);
-    hw_arena_free(arena);
     scratch_end();
 }
 

@@ -34,7 +34,7 @@ static void begin(void)
 {
     scratch_begin_in_memory();
     hw_threads_set(1);
-    arena = hw_arena_new(0);
+    arena = scratch_arena();
     model = scratch_path("model");
     root = hw_arena_string(arena, "%.*s", (int)(strlen(model) - strlen("/model")), model);
     const char *settings = hw_arena_string(arena, "data.dir=%s;decoding.max_length=9", root);
@@ -45,7 +45,6 @@ static void begin(void)
 static void end(void)
 {
     hw_bundle_free(bundle);
-    hw_arena_free(arena);
     scratch_end();
 }
 
