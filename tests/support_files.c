@@ -39,6 +39,8 @@ void scratch_end(void)
 
 hw_arena *scratch_arena(void) { return arena; }
 
+const char *scratch_root(void) { return directory; }
+
 const char *scratch_path(const char *name) { return hw_arena_string(arena, "%s/%s", directory, name); }
 
 const char *scratch_write(const char *name, const void *bytes, size_t size)
@@ -112,6 +114,24 @@ static int call_main(void *words)
 }
 
 const outcome *run_program(const char *const *words) { return run_captured(call_main, (void *)(uintptr_t)words); }
+
+const char *const *scratch_words(const char *call)
+{
+    enum { MOST = 48 };
+    const char **words = hw_arena_calloc(arena, MOST, sizeof *words), *placed = "";
+    for (size_t length; *call; call += length + (call[length] == '@')) {
+        length = strcspn(call, "@");
+        placed = hw_arena_string(arena, "%s%.*s%s", placed, (int)length, call, call[length] ? directory : "");
+    }
+    char *copy = hw_arena_string(arena, "%s", placed), *place;
+    int count = 0;
+    words[count++] = "headwise";
+    for (char *word = strtok_r(copy, " ", &place); word; word = strtok_r(NULL, " ", &place)) {
+        ck_assert_int_lt(count, MOST - 1);
+        words[count++] = word;
+    }
+    return words;
+}
 
 static int call_bash(void *script)
 {

@@ -11,6 +11,7 @@ void scratch_begin(void);
 void scratch_begin_in_memory(void); /* for tests that sync many small files, which a busy disk makes slow */
 void scratch_end(void);
 hw_arena *scratch_arena(void); /* of the test, which lives as long as the directory */
+const char *scratch_root(void); /* its path */
 const char *scratch_path(const char *name); /* valid until the end of the test */
 const char *scratch_write(const char *name, const void *bytes, size_t size); /* returns the path */
 const char *scratch_text(const char *name, const char *text);
@@ -27,6 +28,8 @@ const outcome *run_captured(int (*function)(void *argument), void *argument);
 /* Runs hw_cli_main on these words (the last is NULL) likewise. */
 const outcome *run_program(const char *const *words);
 #define RUN(...) run_program((const char *const[]){__VA_ARGS__, NULL})
+/* The words of a call, apart by blanks, behind "headwise" and ended by NULL, `@` standing for the scratch directory. */
+const char *const *scratch_words(const char *call);
 /* Runs a script of bash likewise. */
 const outcome *run_bash(const char *script);
 /* Where the running tests, and the program beside them, were built. */

@@ -38,35 +38,17 @@ static const char *const calls[] = {
     "bench latency toy --source @/few.en --target @/few.fr --vocabulary 20",
     "bench multiply toy --rows 1 --vocabulary 20 --seconds 0.001",
 };
-enum { CALLS = sizeof calls / sizeof *calls, MOST_WORDS = 40 };
+enum { CALLS = sizeof calls / sizeof *calls };
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 static hw_arena *arena;
-static const char *root;
 
 static void begin(void)
 {
     report_begin();
     arena = scratch_arena();
-    root = scratch_path(".");
     report_set("few", "the cat sat on the mat\nthis cat is red\n", "le chat était assis sur le tapis\nce chat est rouge\n");
-}
-
-/* The words of a call behind "headwise", ended by NULL, and one more. */
-static const char *const *words_of(const char *call, const char *more)
-{
-    const char **words = hw_arena_calloc(arena, MOST_WORDS, sizeof *words);
-    int count = 0;
-    words[count++] = "headwise";
-    char *copy = hw_arena_string(arena, "%s", call), *place;
-    for (char *word = strtok_r(copy, " ", &place); word; word = strtok_r(NULL, " ", &place)) {
-        ck_assert_int_lt(count, MOST_WORDS - 2);
-        char *at = strchr(word, '@');
-        words[count++] = at ? hw_arena_string(arena, "%.*s%s%s", (int)(at - word), word, root, at + 1) : word;
-    }
-    words[count] = more;
-    return words;
 }
 
 static bool begins(const char *text, const char *with)
@@ -100,7 +82,7 @@ START_TEST(json)
 {
     for (int i = 0; i < CALLS; i++) {
         bool training = begins(calls[i], "train");
-        const outcome *o = run_program(words_of(calls[i], training ? NULL : "--json"));
+        const outcome *o = run_program(scratch_words(training ? calls[i] : hw_arena_string(arena, "%s --json", calls[i])));
         ck_assert_msg(o->status == 0, "%s: %s", calls[i], o->err);
         char *text = scratch_read(scratch_path("stdout"), NULL);
         if (training) ck_assert_str_eq(text, "");
@@ -112,10 +94,10 @@ END_TEST
 
 static void check_command(const char *name, const hw_cli_command *command)
 {
-    const outcome *o = run_program(words_of(name, "--version"));
+    const outcome *o = run_program(scratch_words(hw_arena_string(arena, "%s --version", name)));
     ck_assert_msg(o->status == 0 && !strcmp(o->out, "headwise " HW_VERSION "\n") && !*o->err, "%s --version: %s%s", name,
                   o->out, o->err);
-    o = run_program(words_of(name, "-h"));
+    o = run_program(scratch_words(hw_arena_string(arena, "%s -h", name)));
     ck_assert_msg(o->status == 0 && begins(o->out, hw_arena_string(arena, "usage: headwise %s", name)), "%s -h: %s", name,
                   o->out);
     if (command->verbs) {
@@ -123,11 +105,11 @@ static void check_command(const char *name, const hw_cli_command *command)
             check_command(hw_arena_string(arena, "%s %s", name, verb->name), verb->command);
         return;
     }
-    o = run_program(words_of(name, "--verion"));
+    o = run_program(scratch_words(hw_arena_string(arena, "%s --verion", name)));
     ck_assert_int_eq(o->status, 2);
     ck_assert_str_eq(o->err, hw_arena_string(arena, "headwise: %s: unknown option --verion; did you mean --version?\n",
                                              name));
-    o = run_program(words_of(name, "--threads=0"));
+    o = run_program(scratch_words(hw_arena_string(arena, "%s --threads=0", name)));
     ck_assert_int_eq(o->status, 2);
     int i = 0;
     while (i < CALLS && !begins(calls[i], name)) i++;

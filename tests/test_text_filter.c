@@ -18,8 +18,7 @@ static void begin(void)
 {
     scratch_begin();
     arena = scratch_arena();
-    const char *file = scratch_path("x");
-    directory = hw_arena_string(arena, "%.*s", (int)strlen(file) - 2, file);
+    directory = scratch_root();
     tokenizer = tokenizer_of("word", NULL);
     source = (hw_side){.suffix = "en", .tokenizer = tokenizer, .vocabulary = vocabulary_of(arena, "a b c")};
     target = (hw_side){.suffix = "fr", .tokenizer = tokenizer, .vocabulary = vocabulary_of(arena, "a b x y")};

@@ -1,7 +1,6 @@
 /* translate, evaluate and score from the command line, with a tiny model of random weights: whatever the lines hold, N
  * lines in are N lines out, in order, and the same as alone; figures are those that the library gives. */
 #include <check.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -17,87 +16,29 @@
 #include "support_files.h"
 #include "support_model.h"
 #include "support_text.h"
+#include "support_translate.h"
 
 static hw_arena *arena;
 static hw_bundle *bundle;
 static const char *root, *model; /* the scratch directory, and the model in it */
 
-static const char *const SOURCE = "the cat sat on mat a big red dog sees bo@@ ra@@ ti .";
-static const char *const TARGET = "le chat assis sur tapis un gros chien rouge voit bo@@ ra@@ ti .";
-
 static void begin(void)
 {
-    scratch_begin();
-    hw_threads_set(1); /* a child of threads that it does not have would worry the leak sanitizer */
+    translate_begin();
     arena = scratch_arena();
+    bundle = translate_bundle();
+    favour(bundle->network, HW_END, 1); /* as it was saved */
+    root = scratch_root();
     model = scratch_path("model");
-    root = hw_arena_string(arena, "%.*s", (int)(strlen(model) - strlen("/model")), model);
-    const char *settings = hw_arena_string(arena, "data.dir=%s;decoding.max_length=9", root);
-    bundle = tiny_bundle(arena, tiny_config(arena, settings), SOURCE, TARGET);
-    favour(bundle->network, HW_END, 1);
-    save_bundle(bundle, model);
-}
-
-static void end(void)
-{
-    hw_bundle_free(bundle);
-    scratch_end();
 }
 
 /* ---- running with something to read ------------------------------------------------------------------------------ */
 
-typedef struct call {
-    const char *const *words;
-    const char *input;
-} call;
-
-static int call_with_input(void *argument)
-{
-    const call *c = argument;
-    int fd = open(c->input, O_RDONLY), argc = 0;
-    if (fd < 0 || dup2(fd, 0) < 0) _exit(99);
-    while (c->words[argc]) argc++;
-    return hw_cli_main(argc, (char **)(uintptr_t)c->words);
-}
-
-static const outcome *feed(const char *text, size_t size, const char *const *words)
-{
-    return run_captured(call_with_input, &(call){words, scratch_write("input", text, size)});
-}
-#define FEED(text, ...) feed(text, strlen(text), (const char *const[]){"headwise", __VA_ARGS__, NULL})
+#define FEED(text, ...) feed_words(text, strlen(text), (const char *const[]){"headwise", __VA_ARGS__, NULL})
 
 static void ck_done(const outcome *o) { ck_assert_msg(o->status == 0, "status %d: %s", o->status, o->err); }
 
-/* The i-th line of a text, in the arena; NULL past the last. */
-static const char *line_of(const char *text, int i)
-{
-    for (; i > 0 && text; i--) text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
-    const char *stop = text ? strchr(text, '\n') : NULL;
-    return stop ? hw_arena_string(arena, "%.*s", (int)(stop - text), text) : NULL;
-}
-
-static int lines_in(const char *text)
-{
-    int count = 0;
-    for (; *text; text++) count += *text == '\n';
-    return count;
-}
-
 /* ---- translate --------------------------------------------------------------------------------------------------- */
-
-static const char *const some[] = {"the cat sat on the mat",         "",
-                                   "borati sees a big dog .",        " \t ",
-                                   "unseen words \xe2\x80\xa8 here", "red red red red red red red red red",
-                                   "the cat sat on the mat",         "bo@@ ra@@ ti"};
-enum { SOME = sizeof some / sizeof *some };
-
-static const char *joined(const char *between, const char *after)
-{
-    const char *text = "";
-    for (int i = 0; i < SOME; i++)
-        text = hw_arena_string(arena, "%s%s%s", text, some[i], i + 1 < SOME ? between : after);
-    return text;
-}
 
 START_TEST(each_line_comes_out_as_alone)
 {
@@ -116,11 +57,11 @@ START_TEST(each_line_comes_out_as_alone)
     char *alone[SOME];
     for (int i = 0; i < SOME; i++) {
         const char *line = hw_arena_string(arena, "%s\n", some[i]);
-        alone[i] = strdup(line_of(feed(line, strlen(line), words)->out, 0));
+        alone[i] = strdup(line_of(feed_words(line, strlen(line), words)->out, 0));
     }
     for (int e = 0; e < 3; e++) {
-        const char *text = joined(endings[e][0], endings[e][1]);
-        const outcome *o = feed(text, strlen(text), words);
+        const char *text = some_lines(endings[e][0], endings[e][1]);
+        const outcome *o = feed_words(text, strlen(text), words);
         ck_done(o);
         ck_assert_str_eq(o->err, "");
         ck_assert_int_eq(lines_in(o->out), SOME);
@@ -134,7 +75,7 @@ END_TEST
 
 START_TEST(a_file_is_read_plain_or_compressed)
 {
-    const char *text = joined("\n", "\n");
+    const char *text = some_lines("\n", "\n");
     char *expected = strdup(FEED(text, "translate", model)->out);
     ck_assert_str_eq(RUN("headwise", "translate", model, scratch_text("a.en", text))->out, expected);
     ck_assert_str_eq(RUN("headwise", "translate", model, scratch_gzip("a.en.gz", text))->out, expected);
@@ -154,7 +95,7 @@ START_TEST(many_lines_keep_their_order)
     FILE *f = open_memstream(&text, &size);
     for (int i = 0; i < MANY; i++) fprintf(f, "%s\n", some[i * 7 % SOME]);
     fclose(f);
-    char *few = strdup(FEED(joined("\n", "\n"), "translate", model)->out);
+    char *few = strdup(FEED(some_lines("\n", "\n"), "translate", model)->out);
     const outcome *o = FEED(text, "translate", model, "--batch", "1", "--threads", "2");
     ck_done(o);
     ck_assert_int_eq(lines_in(o->out), MANY);
@@ -167,7 +108,7 @@ END_TEST
 START_TEST(bytes_that_are_not_text_are_read_all_the_same)
 {
     static const char bad[] = "the cat\n\xff\xfe the \xc3\ncat \xed\xa0\x80\n\0\na\0b\ndog\n";
-    const outcome *o = feed(bad, sizeof bad - 1, (const char *const[]){"headwise", "translate", model, NULL});
+    const outcome *o = feed_words(bad, sizeof bad - 1, (const char *const[]){"headwise", "translate", model, NULL});
     ck_done(o);
     ck_assert_int_eq(lines_in(o->out), 6);
     ck_assert_str_eq(
@@ -175,7 +116,7 @@ START_TEST(bytes_that_are_not_text_are_read_all_the_same)
                 "are all like it\n");
     o = FEED("\xef\xbf\xbd\xef\xbf\xbd the \xef\xbf\xbd\n", "translate", model, "--json");
     char *mended = strdup(strstr(o->out, "\"translations\""));
-    o = feed("\xff\xfe the \xc3\n", 9, (const char *const[]){"headwise", "translate", model, "--json", NULL});
+    o = feed_words("\xff\xfe the \xc3\n", 9, (const char *const[]){"headwise", "translate", model, "--json", NULL});
     ck_assert_str_eq(strstr(o->out, "\"translations\""), mended);
     free(mended);
 }
@@ -296,14 +237,14 @@ START_TEST(a_line_without_end_is_read_up_to_the_longest_source)
     for (int i = 0; i < WORDS; i++) memcpy(text + i * UNIT, "cat ", UNIT);
     text[WORDS * UNIT - 1] = '\n';
     const char *const words[] = {"headwise", "translate", model, "--max-length", "3", NULL};
-    const outcome *o = feed(text, WORDS * UNIT, words);
+    const outcome *o = feed_words(text, WORDS * UNIT, words);
     ck_assert_int_eq(o->status, 0);
     ck_assert_int_eq(lines_in(o->out), 1);
     ck_assert_str_eq(o->err, "headwise: standard input:1: 100000 tokens are too many; the first 1024 are translated, "
                              "and so of all such lines\n");
     char *all = strdup(o->out);
     text[HW_LONGEST_SOURCE * UNIT - 1] = '\n';
-    o = feed(text, HW_LONGEST_SOURCE * UNIT, words);
+    o = feed_words(text, HW_LONGEST_SOURCE * UNIT, words);
     ck_done(o);
     ck_assert_str_eq(o->err, "");
     ck_assert_str_eq(o->out, all);
@@ -592,7 +533,7 @@ Suite *test_translate(void)
 {
     Suite *s = suite_create("translate");
     TCase *c = tcase_create("translate");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, translate_end);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, each_line_comes_out_as_alone, 0, 5);
     tcase_add_test(c, a_file_is_read_plain_or_compressed);

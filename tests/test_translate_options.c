@@ -1,115 +1,29 @@
 /* Every option of translate and evaluate from the command line: N lines in are N lines out, a line comes out as alone,
  * and what does not go together is said before the first sentence. */
 #include <check.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <headwise/decode.h>
 
 #include "cli/cli.h"
 #include "support_files.h"
 #include "support_model.h"
+#include "support_translate.h"
 
 static hw_arena *arena;
 static hw_bundle *bundle;
 static const char *root, *model; /* the scratch directory, and the model in it */
 
-static const char *const SOURCE = "the cat sat on mat a big red dog sees bo@@ ra@@ ti .";
-static const char *const TARGET = "le chat assis sur tapis un gros chien rouge voit bo@@ ra@@ ti .";
-
-static void save_model(const char *directory, double to_end, double to_unknown)
-{
-    favour(bundle->network, HW_END, to_end);
-    favour(bundle->network, HW_UNKNOWN, to_unknown);
-    save_bundle(bundle, directory);
-    favour(bundle->network, HW_END, -to_end);
-    favour(bundle->network, HW_UNKNOWN, -to_unknown);
-}
-
 static void begin(void)
 {
-    scratch_begin_in_memory();
-    hw_threads_set(1);
+    translate_begin();
     arena = scratch_arena();
+    bundle = translate_bundle();
+    root = scratch_root();
     model = scratch_path("model");
-    root = hw_arena_string(arena, "%.*s", (int)(strlen(model) - strlen("/model")), model);
-    const char *settings = hw_arena_string(arena, "data.dir=%s;decoding.max_length=9", root);
-    bundle = tiny_bundle(arena, tiny_config(arena, settings), SOURCE, TARGET);
-    save_model(model, 1, 0);
-}
-
-static void end(void)
-{
-    hw_bundle_free(bundle);
-    scratch_end();
-}
-
-/* ---- running ----------------------------------------------------------------------------------------------------- */
-
-typedef struct call {
-    const char *const *words;
-    const char *input;
-} call;
-
-static int call_with_input(void *argument)
-{
-    const call *c = argument;
-    int fd = open(c->input, O_RDONLY), argc = 0;
-    if (fd < 0 || dup2(fd, 0) < 0) _exit(99);
-    while (c->words[argc]) argc++;
-    return hw_cli_main(argc, (char **)(uintptr_t)c->words);
-}
-
-/* Runs words separated by blanks, @ standing for the scratch directory, with the text as input. */
-static const outcome *feed(const char *text, const char *line)
-{
-    const char *words[40] = {"headwise"};
-    const char *placed = "";
-    for (; *line; line++)
-        placed =
-            *line == '@' ? hw_arena_string(arena, "%s%s", placed, root) : hw_arena_string(arena, "%s%c", placed, *line);
-    char *copy = hw_arena_string(arena, "%s", placed), *place;
-    int n = 1;
-    for (char *word = strtok_r(copy, " ", &place); word; word = strtok_r(NULL, " ", &place)) words[n++] = word;
-    return run_captured(call_with_input, &(call){words, scratch_text("input", text)});
-}
-
-static const outcome *fed(const char *text, const char *line)
-{
-    const outcome *o = feed(text, line);
-    ck_assert_msg(o->status == 0 && !*o->err, "%s: status %d: %s", line, o->status, o->err);
-    return o;
-}
-
-static const char *line_of(const char *text, int i)
-{
-    for (; i > 0 && text; i--) text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
-    const char *stop = text ? strchr(text, '\n') : NULL;
-    return stop ? hw_arena_string(arena, "%.*s", (int)(stop - text), text) : NULL;
-}
-
-static int lines_in(const char *text)
-{
-    int count = 0;
-    for (; *text; text++) count += *text == '\n';
-    return count;
-}
-
-static const char *const some[] = {"the cat sat on the mat",         "",
-                                   "borati sees a big dog .",        " \t ",
-                                   "unseen words \xe2\x80\xa8 here", "red red red red red red red red red",
-                                   "the cat sat on the mat",         "bo@@ ra@@ ti"};
-enum { SOME = sizeof some / sizeof *some };
-
-static const char *all_lines(void)
-{
-    const char *text = "";
-    for (int i = 0; i < SOME; i++) text = hw_arena_string(arena, "%s%s\n", text, some[i]);
-    return text;
 }
 
 /* ---- lines in, lines out ----------------------------------------------------------------------------------------- */
@@ -132,14 +46,14 @@ enum { WAYS = sizeof ways / sizeof *ways };
 
 START_TEST(each_option_keeps_lines_and_order)
 {
-    save_model(scratch_path("other"), 2, 0);
+    translate_save(scratch_path("other"), 2, 0);
     const char *words = hw_arena_string(arena, "translate @/model %s", ways[_i]);
     bool json = strstr(ways[_i], "--json");
-    char *out = strdup(fed(all_lines(), words)->out);
+    char *out = strdup(fed(some_lines("\n", "\n"), words)->out);
     ck_assert_int_eq(lines_in(out), SOME);
     static const char *const others[] = {"--batch 1", "--batch 3 --threads 3"};
     for (int k = 0; k < 2; k++)
-        ck_assert_str_eq(fed(all_lines(), hw_arena_string(arena, "%s %s", words, others[k]))->out, out);
+        ck_assert_str_eq(fed(some_lines("\n", "\n"), hw_arena_string(arena, "%s %s", words, others[k]))->out, out);
     for (int i = 0; i < SOME; i++) {
         const char *alone = line_of(fed(hw_arena_string(arena, "%s\n", some[i]), words)->out, 0);
         const char *here = line_of(out, i);
@@ -159,12 +73,12 @@ START_TEST(samples_depend_on_seed_and_line_alone)
     static const char *const draws[] = {"--sampling --scores", "--temperature 1.7 --n-best 3", "--top-k 5 --scores",
                                         "--top-p 0.8 --ensemble @/model"};
     const char *words = hw_arena_string(arena, "translate @/model %s", draws[_i]);
-    char *out = strdup(fed(all_lines(), words)->out);
+    char *out = strdup(fed(some_lines("\n", "\n"), words)->out);
     ck_assert_int_eq(lines_in(out), SOME);
     static const char *const others[] = {"--batch 1", "--batch 3 --threads 3", "--seed 1"};
     for (int k = 0; k < 3; k++)
-        ck_assert_str_eq(fed(all_lines(), hw_arena_string(arena, "%s %s", words, others[k]))->out, out);
-    ck_assert_str_ne(fed(all_lines(), hw_arena_string(arena, "%s --seed 2", words))->out, out);
+        ck_assert_str_eq(fed(some_lines("\n", "\n"), hw_arena_string(arena, "%s %s", words, others[k]))->out, out);
+    ck_assert_str_ne(fed(some_lines("\n", "\n"), hw_arena_string(arena, "%s --seed 2", words))->out, out);
     ck_assert_str_ne(line_of(out, 0), line_of(out, 6)); /* the same line at another place */
     const char *alone = fed("the cat sat on the mat\n", words)->out;
     ck_assert_str_eq(line_of(alone, 0), line_of(out, 0));
@@ -182,10 +96,10 @@ START_TEST(translations_begin_with_their_prefix)
     const char *text = "";
     for (int i = 0; i < SOME; i++) text = hw_arena_string(arena, "%s%s\n", text, prefixes[i]);
     scratch_text("prefixes", text);
-    char *plain = strdup(fed(all_lines(), "translate @/model")->out);
+    char *plain = strdup(fed(some_lines("\n", "\n"), "translate @/model")->out);
     static const char *const more[] = {"", "--beam 3", "--sampling", "--no-repeat-ngram 1", "--replace-unknown"};
     const char *words = hw_arena_string(arena, "translate @/model --prefix-file @/prefixes %s", more[_i]);
-    const char *out = fed(all_lines(), words)->out;
+    const char *out = fed(some_lines("\n", "\n"), words)->out;
     ck_assert_int_eq(lines_in(out), SOME);
     for (int i = 0; i < SOME; i++) {
         const char *line = line_of(out, i);
@@ -202,15 +116,15 @@ START_TEST(uneven_prefixes_are_told)
 {
     scratch_text("few", "un\ngros\n");
     scratch_text("many", "un\n\n\n\n\n\n\n\n\n");
-    scratch_text("lines", all_lines());
-    const outcome *o = feed(all_lines(), "translate @/model --prefix-file @/few");
+    scratch_text("lines", some_lines("\n", "\n"));
+    const outcome *o = feed(some_lines("\n", "\n"), "translate @/model --prefix-file @/few");
     ck_assert_int_eq(o->status, 1);
     ck_assert_int_eq(lines_in(o->out), SOME);
     ck_assert_str_eq(o->err, hw_arena_string(arena,
                                              "headwise: standard input has 8 lines, but %s/few has 2; each line is "
                                              "the prefix of one translation\n",
                                              root));
-    o = feed(all_lines(), "translate @/model --prefix-file @/many");
+    o = feed(some_lines("\n", "\n"), "translate @/model --prefix-file @/many");
     ck_assert_int_eq(o->status, 1);
     ck_assert_int_eq(lines_in(o->out), SOME);
     o = feed("", "translate @/model @/lines --prefix-file @/many");
@@ -231,7 +145,7 @@ START_TEST(unknown_words_become_the_most_attended)
 {
     static const char *const words[] = {"the", "borati", "sees", "unseen", "."};
     static const int word_of[] = {0, 1, 1, 1, 2, 3, 4}; /* of each source token */
-    save_model(scratch_path("unknown"), -50, 50);
+    translate_save(scratch_path("unknown"), -50, 50);
     const char *line = "the borati sees unseen .";
     ck_assert_str_eq(fed("the cat\n", "translate @/unknown --max-length 3")->out, "<unk> <unk> <unk>\n");
     const outcome *o =
@@ -357,8 +271,8 @@ enum { FAULTS = sizeof faults / sizeof *faults };
 START_TEST(what_does_not_go_together_is_said_first)
 {
     scratch_text("prefixes", "le chat\nle chat assis sur tapis\n");
-    hw_bundle *words = tiny_bundle(arena, tiny_config(arena, ""), SOURCE, "le chat");
-    hw_bundle *joined = tiny_bundle(arena, tiny_config(arena, "text.joiner="), SOURCE, TARGET);
+    hw_bundle *words = tiny_bundle(arena, tiny_config(arena, ""), translate_source, "le chat");
+    hw_bundle *joined = tiny_bundle(arena, tiny_config(arena, "text.joiner="), translate_source, translate_target);
     save_bundle(words, scratch_path("words"));
     save_bundle(joined, scratch_path("joined"));
     hw_bundle_free(words);
@@ -410,7 +324,7 @@ Suite *test_translate_options(void)
 {
     Suite *s = suite_create("translate_options");
     TCase *c = tcase_create("translate_options");
-    tcase_add_checked_fixture(c, begin, end);
+    tcase_add_checked_fixture(c, begin, translate_end);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, each_option_keeps_lines_and_order, 0, WAYS);
     tcase_add_loop_test(c, samples_depend_on_seed_and_line_alone, 0, 4);
