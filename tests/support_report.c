@@ -7,34 +7,9 @@
 #include <sys/stat.h>
 
 #include "support_files.h"
+#include "support_toy.h"
 
 enum { TRAIN = 60, VALID = 30, TEST = 20 };
-
-/* The first lines of a file of the toy, or of its sentences where an empty line ends each. */
-static void copy_lines(const char *prefix, const char *suffix, int count, bool sentences)
-{
-    char from[256], to[256], line[4096];
-    snprintf(from, sizeof from, "data/toy/%s.%s", prefix, suffix);
-    snprintf(to, sizeof to, "%s.%s", prefix, suffix);
-    FILE *in = fopen(from, "r"), *out = fopen(scratch_path(to), "w");
-    ck_assert(in && out);
-    while (count && fgets(line, sizeof line, in)) {
-        fputs(line, out);
-        if (!sentences || *line == '\n') count--;
-    }
-    fclose(in);
-    fclose(out);
-}
-
-static void copy_set(const char *prefix, int count, bool gold)
-{
-    copy_lines(prefix, "en", count, false);
-    copy_lines(prefix, "fr", count, false);
-    if (!gold) return;
-    copy_lines(prefix, "align", count, false);
-    copy_lines(prefix, "en.conllu", count, true);
-    copy_lines(prefix, "fr.conllu", count, true);
-}
 
 static void copy_model(const char *name)
 {
@@ -64,9 +39,9 @@ static void copy_config(void)
 void report_begin(void)
 {
     scratch_begin();
-    copy_set("train", TRAIN, false);
-    copy_set("valid", VALID, true);
-    copy_set("test", TEST, true);
+    toy_copy("train", "train", TRAIN, false);
+    toy_copy("valid", "valid", VALID, true);
+    toy_copy("test", "test", TEST, true);
     ck_assert_int_eq(mkdir(scratch_path("model"), 0777), 0);
     copy_model("model.safetensors");
     copy_model("shared.vocab");

@@ -1,7 +1,10 @@
 #include "support_toy.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "support_files.h"
 
 toy_table *toy_table_load(hw_arena *arena)
 {
@@ -73,4 +76,37 @@ int toy_controller(const toy_sentence *s, int i)
     int subject = toy_dependent(s, i, "nsubj");
     bool relative = subject >= 0 && (!strcmp(s->word[subject].form, "qui") || !strcmp(s->word[subject].form, "that"));
     return relative ? word->head : subject;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+/* The first lines of a file, or the first sentences where an empty line ends each. */
+static void copy_some(const char *from, const char *to, int count, bool sentences)
+{
+    char line[4096];
+    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+    ck_assert(in && out);
+    while (count && fgets(line, sizeof line, in)) {
+        fputs(line, out);
+        if (!sentences || *line == '\n') count--;
+    }
+    fclose(in);
+    fclose(out);
+}
+
+void toy_copy(const char *from, const char *to, int count, bool gold)
+{
+    static const struct {
+        const char *suffix;
+        bool gold, sentences;
+    } files[] = {{"en", false, false},
+                 {"fr", false, false},
+                 {"align", true, false},
+                 {"en.conllu", true, true},
+                 {"fr.conllu", true, true}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (gold || !files[i].gold)
+            copy_some(hw_arena_string(scratch_arena(), "data/toy/%s.%s", from, files[i].suffix),
+                      scratch_path(hw_arena_string(scratch_arena(), "%s.%s", to, files[i].suffix)), count,
+                      files[i].sentences);
 }

@@ -30,6 +30,9 @@ typedef struct toy_set {
 /* gold: the annotation too; it is checked to fit the lines. */
 toy_set *toy_load(hw_arena *arena, const char *directory, const char *prefix, bool gold);
 
+/* The first pairs of a set of data/toy as the set `to` of the scratch directory (support_files.h), gold too or without. */
+void toy_copy(const char *from, const char *to, int count, bool gold);
+
 /* The words of one annotated sentence. */
 typedef struct toy_sentence {
     const hw_conllu_word *word;

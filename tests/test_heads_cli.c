@@ -7,41 +7,12 @@
 
 #include "support_files.h"
 #include "support_model.h"
+#include "support_toy.h"
 
 static hw_arena *arena;
 static const char *model;
 
 /* ---- data and models --------------------------------------------------------------------------------------------- */
-
-/* The first lines of a file of the toy, or of its sentences where an empty line ends each. */
-static void copy_some(const char *from, const char *to, int count, bool sentences)
-{
-    FILE *in = fopen(hw_arena_string(arena, "data/toy/%s", from), "r"), *out = fopen(scratch_path(to), "w");
-    ck_assert(in && out);
-    char line[4096];
-    while (count && fgets(line, sizeof line, in)) {
-        fputs(line, out);
-        if (!sentences || *line == '\n') count--;
-    }
-    fclose(in);
-    fclose(out);
-}
-
-static void copy_set(const char *from, const char *to, int count, bool gold)
-{
-    static const struct {
-        const char *suffix;
-        bool gold, sentences;
-    } files[] = {{"en", false, false},
-                 {"fr", false, false},
-                 {"align", true, false},
-                 {"en.conllu", true, true},
-                 {"fr.conllu", true, true}};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (gold || !files[i].gold)
-            copy_some(hw_arena_string(arena, "%s.%s", from, files[i].suffix),
-                      hw_arena_string(arena, "%s.%s", to, files[i].suffix), count, files[i].sentences);
-}
 
 /* A model directory with random weights and the toy's words. */
 static const char *make_model(const char *name, const char *settings)
@@ -66,9 +37,9 @@ static void begin(void)
 {
     scratch_begin();
     arena = scratch_arena();
-    copy_set("valid", "valid", 40, true);
-    copy_set("test", "test", 30, true);
-    copy_set("train", "train", 200, false);
+    toy_copy("valid", "valid", 40, true);
+    toy_copy("test", "test", 30, true);
+    toy_copy("train", "train", 200, false);
     model = make_model("model", "");
 }
 static json_t *json_of(const outcome *o)
@@ -144,7 +115,7 @@ START_TEST(results_are_kept_until_something_changes)
     scratch_text("model/shared.model", "another way to cut words");
     ck_assert_ptr_null(strstr(RUN("heads", "roles", model)->out, "12345 sentences"));
     json_dump_file(first, path, 0);
-    copy_set("test", "test", 29, true);
+    toy_copy("test", "test", 29, true);
     ck_assert_ptr_nonnull(strstr(RUN("heads", "roles", model)->out, "29 sentences"));
     json_decref(first);
 }
@@ -162,7 +133,7 @@ END_TEST
 
 START_TEST(no_gold)
 {
-    copy_set("test", "plain", 10, false);
+    toy_copy("test", "plain", 10, false);
     ck_assert_int_eq(RUN("heads", "roles", model, "--data", "plain", "--quiet")->status, 0);
     json_t *all = kept("roles-plain");
     const json_t *roles = json_object_get(json_array_get(json_object_get(all, "heads"), 0), "roles");
@@ -210,7 +181,7 @@ END_TEST
 
 START_TEST(one_sentence)
 {
-    copy_set("test", "one", 1, true);
+    toy_copy("test", "one", 1, true);
     const outcome *o = RUN("heads", "roles", model, "--data", "one", "--all");
     ck_assert_int_eq(o->status, 0);
     ck_assert_ptr_nonnull(strstr(o->out, "one sentence"));
@@ -294,7 +265,7 @@ START_TEST(alignment)
     json_decref(all);
     expect_failure(RUN("heads", "align", model, "--head", "cross.mean"), 2, "--head goes with --pharaoh");
     expect_failure(RUN("heads", "align", model, "--head", "decoder.9.cross.0", "--pharaoh", path), 1, "no such head");
-    copy_set("test", "plain", 10, false);
+    toy_copy("test", "plain", 10, false);
     ck_assert_int_eq(RUN("heads", "align", model, "--data", "plain", "--head", "cross.mean", "--norms", "--step", "fed",
                          "--pharaoh", path)
                          ->status,
@@ -338,7 +309,7 @@ START_TEST(wrong_use)
     expect_failure(RUN("heads", "roles", model, "--data", "nowhere"), 1, "nowhere.en");
     expect_failure(RUN("heads", "stats", model, "--data", "nowhere"), 1, "nowhere.en");
     expect_failure(RUN("heads", "roles", model, "--seed", "-1"), 2, "seed");
-    copy_some("test.align", "test.align", 7, false);
+    scratch_text("test.align", "\n\n\n\n\n\n\n");
     expect_failure(RUN("heads", "roles", model), 1, "has 7 lines");
     /* another vocabulary: the embedding does not fit it */
     scratch_text("model/shared.vocab", "<unk>\n<s>\n</s>\na\n");
