@@ -138,6 +138,7 @@ typedef struct hw_config {
         int64_t patience;
         double ema;
         int64_t average, average_every, save_every, keep_checkpoints, log_every;
+        bool tensorboard;
     } training;
     hw_decoding decoding;
 

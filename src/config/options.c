@@ -201,6 +201,9 @@ const hw_option hw_options[] = {
             "how many of the last weights, one every training.save_every steps,\n"
             "are kept as checkpoints/step-N.safetensors"),
     INTEGER(training, log_every, "100", 1, ANY, "steps between lines of the log"),
+    BOOLEAN(training, tensorboard, "false",
+            "figures of the logs also go to a file that TensorBoard reads, in\n"
+            "training.model_dir"),
 
     /* ---- translating ---- */
     INTEGER(decoding, beam, "1", 1, 1024, "hypotheses kept at each step (1: greedy)"),

@@ -17,7 +17,7 @@
 static const char *const files[] = {
     "checkpoint.safetensors", "model.safetensors", "config.yaml",  "source.vocab", "target.vocab", "shared.vocab",
     "source.model",           "target.model",      "shared.model", "train.tsv",    "valid.tsv",    "times.tsv",
-    "curves.svg",             "gates.tsv",         "corpus.json",  "heads_trace.tsv",
+    "curves.svg",             "gates.tsv",         "corpus.json",  "heads_trace.tsv", HW_EVENTS,
 };
 enum { FILES = sizeof files / sizeof *files };
 
@@ -77,6 +77,7 @@ static bool may_differ(const hw_config *there, const hw_config *now, const char 
     } table[] = {
         {"training.model_dir", true},
         {"data.dir", true},
+        {"training.tensorboard", true},
         {"training.max_steps", now->training.max_steps > there->training.max_steps},
         {"training.patience", !now->training.patience || now->training.patience > there->training.patience},
     };

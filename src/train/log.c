@@ -40,6 +40,7 @@ static bool begin(const char *path, const char *header, hw_error *err)
 bool hw_log_open(hw_log *log, const char *path, const char *header, int64_t step, hw_error *err)
 {
     snprintf(log->path, sizeof log->path, "%s", path);
+    log->header = header;
     if (!(step > 0 && hw_file_exists(path) ? keep_until(path, header, step, err) : begin(path, header, err)))
         return false;
     int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -61,7 +62,10 @@ bool hw_log_line(hw_log *log, hw_error *err, const char *format, ...)
     ssize_t done = 0, part = 1; /* a disk that fills up takes the beginning */
     for (; done < length && part > 0; done += part > 0 ? part : 0)
         part = write(log->file, line + done, (size_t)(length - done));
-    if (done == length) return true;
+    if (done == length) {
+        line[length - 1] = 0;
+        return !log->events || hw_events_row(log->events, log->group, log->header, line, err);
+    }
     int number = errno;
     if (ftruncate(log->file, before)) number = errno;
     return hw_fail(err, "%s: cannot be written: %s", log->path, strerror(number));

@@ -53,17 +53,22 @@ static bool open_logs(hw_run *r, hw_error *err)
                                         has_gates(r->config) ? "\topen_heads" : "");
     const struct {
         hw_log *log;
-        const char *name, *header;
+        const char *name, *header, *group;
     } logs[] = {
-        {&r->train_log, "train.tsv", train},
+        {&r->train_log, "train.tsv", train, "train"},
         {&r->valid_log, "valid.tsv",
-         "step\tloss\tperplexity\ttoken_accuracy\texact_match\tbleu\tchrf\tbest\tbleu_signature\tchrf_signature"},
-        {&r->times_log, "times.tsv", "step\tseconds\ttarget_tokens_per_s"},
+         "step\tloss\tperplexity\ttoken_accuracy\texact_match\tbleu\tchrf\tbest\tbleu_signature\tchrf_signature", "valid"},
+        {&r->times_log, "times.tsv", "step\tseconds\ttarget_tokens_per_s", "times"},
     };
     char path[HW_PATH];
-    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
+    bool board = r->config->training.tensorboard;
+    if (board && !hw_events_open(&r->events, hw_run_path(r, HW_EVENTS, path), r->state.step, err)) return false;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         if (!hw_log_open(logs[i].log, hw_run_path(r, logs[i].name, path), logs[i].header, r->state.step, err))
             return false;
+        logs[i].log->group = logs[i].group;
+        logs[i].log->events = board ? &r->events : NULL;
+    }
     return hw_run_track_begin(r, err);
 }
 
@@ -126,7 +131,7 @@ static bool checkpoint(hw_run *r, hw_error *err)
     if (state->step && unvalidated && !save_model(r, err)) return false;
     if (state->step && keep && !hw_run_keep(r, err)) return false;
     if (!hw_log_sync(&r->train_log, err) || !hw_log_sync(&r->valid_log, err) ||
-        (r->tracer && !hw_log_sync(&r->trace_log, err)) ||
+        (r->tracer && !hw_log_sync(&r->trace_log, err)) || !hw_events_sync(&r->events, err) ||
         !hw_curves_write(c->training.model_dir, err) ||
         !hw_checkpoint_save(r->trainer, state, hw_run_path(r, "checkpoint.safetensors", path), err))
         return false;
@@ -264,6 +269,7 @@ bool hw_train(const hw_config *config, const hw_train_options *options, hw_train
     hw_log_close(&r.valid_log);
     hw_log_close(&r.times_log);
     hw_log_close(&r.trace_log);
+    hw_events_close(&r.events);
     hw_tracer_free(r.tracer);
     hw_validator_free(r.validator);
     hw_trainer_free(r.trainer);

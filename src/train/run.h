@@ -23,6 +23,7 @@ typedef struct hw_run {
     hw_batcher batcher;
     hw_run_state state;
     hw_log train_log, valid_log, times_log, trace_log;
+    hw_events events;        /* for TensorBoard, where asked for */
     int lock;                /* descriptor of the directory; -1: not held */
     int64_t saved;           /* the last checkpoint's step */
     double began;            /* when this call did */
