@@ -9,6 +9,8 @@
  * model that is called "model" and reads them. */
 void report_begin(void);
 void report_end(void);
+/* The same with a model of one layer and one head an attention, whose weights are random, in place of the toy's. */
+void report_begin_single(void);
 /* Makes a set of other lines without gold. */
 void report_set(const char *prefix, const char *source, const char *target);
 

@@ -193,6 +193,22 @@ START_TEST(one_sentence_of_one_token)
 }
 END_TEST
 
+/* One head an attention has nothing beside it to be compared with. */
+START_TEST(one_head)
+{
+    report_set("one", "cat\n", "chat\n");
+    static const char *const sets[] = {"test", "one"};
+    for (int i = 0; i < 2; i++) {
+        char *page = report_page(sets[i]);
+        json_t *data = report_data(page);
+        ck_assert_uint_eq(json_array_size(in(data, "model", "heads")), 3);
+        ck_assert_uint_eq(json_array_size(json_object_get(in(data, "sections", "ablate"), "heads")), 3 * 3);
+        json_decref(data);
+        free(page);
+    }
+}
+END_TEST
+
 START_TEST(places_that_cannot_be_written)
 {
     const char *model = scratch_path("model");
@@ -274,6 +290,10 @@ Suite *test_report(void)
     tcase_add_test(t, places_that_cannot_be_written);
     tcase_add_test(t, results_that_hold_are_used);
     tcase_add_test(t, no_more_letters_than_allowed);
+    suite_add_tcase(suite, t);
+    t = tcase_create("one head");
+    tcase_add_unchecked_fixture(t, report_begin_single, report_end);
+    tcase_add_test(t, one_head);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -1,6 +1,6 @@
 'use strict';
 /* Puts the page together. What is chosen stands in the address behind #, so that a view can be kept and sent on:
- * #head=encoder.1.self.2 */
+ * #head=encoder.1.self.2; #roles goes to a section. */
 
 const wanted = new URLSearchParams(location.hash.slice(1));
 
@@ -132,7 +132,10 @@ function main() {
         s.scrollIntoView();
     } }, s.querySelector('h2').textContent));
     page.append(pageHead(), el('nav', { 'aria-label': 'sections' }, links), ...sections);
+    const place = sections.find((s) => wanted.has(s.id));
+    if (place) wanted.delete(place.id);
     choose(defaultHead().name);
     drawNow(page);
+    if (place) place.scrollIntoView();
 }
 main();
