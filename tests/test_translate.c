@@ -105,6 +105,28 @@ START_TEST(many_lines_keep_their_order)
 }
 END_TEST
 
+/* It is asked for the peak of its memory while it waits for more: after some windows, and after many more. */
+START_TEST(many_lines_take_no_more_memory)
+{
+    const char *script = hw_arena_string(
+        arena,
+        "export ASAN_OPTIONS=quarantine_size_mb=1\n"
+        "coproc T { exec %s/headwise translate %s --threads 1 --beam 1; }\n"
+        "exec 8<&${T[0]} 9>&${T[1]}\n"
+        "for lines in 9000 30000; do\n"
+        "    yes 'the cat' | head -n $lines >&9 & head -n $lines <&8 | wc -l\n"
+        "    sed -n 's/VmHWM:[^0-9]*\\([0-9]*\\) kB/\\1/p' /proc/$T_PID/status\n"
+        "done\n",
+        built_directory(), model);
+    int lines[2], kilobytes[2];
+    const outcome *o = run_bash(script);
+    ck_assert_msg(sscanf(o->out, "%d %d %d %d", &lines[0], &kilobytes[0], &lines[1], &kilobytes[1]) == 4, "%s%s", o->out,
+                  o->err);
+    ck_assert(lines[0] == 9000 && lines[1] == 30000);
+    ck_assert_msg(kilobytes[1] - kilobytes[0] < 1024, "%d kB, then %d kB", kilobytes[0], kilobytes[1]);
+}
+END_TEST
+
 START_TEST(bytes_that_are_not_text_are_read_all_the_same)
 {
     static const char bad[] = "the cat\n\xff\xfe the \xc3\ncat \xed\xa0\x80\n\0\na\0b\ndog\n";
@@ -538,6 +560,7 @@ Suite *test_translate(void)
     tcase_add_loop_test(c, each_line_comes_out_as_alone, 0, 5);
     tcase_add_test(c, a_file_is_read_plain_or_compressed);
     tcase_add_test(c, many_lines_keep_their_order);
+    tcase_add_test(c, many_lines_take_no_more_memory);
     tcase_add_test(c, bytes_that_are_not_text_are_read_all_the_same);
     tcase_add_test(c, the_output_is_flushed_when_the_input_pauses);
     tcase_add_test(c, json_tells_tokens_scores_and_attention);
