@@ -228,6 +228,42 @@ START_TEST(evaluate_takes_the_same_options)
 }
 END_TEST
 
+/* The sum of the numbers of `score`, and how many tokens they are of. */
+static double scored(const char *name, int *tokens)
+{
+    const char *words = hw_arena_string(arena, "score @/%s @/test.en @/test.fr", name);
+    double sum = 0;
+    for (const char *at = fed("", words)->out; *at; at = strchr(at, '\n') + 1) sum += strtod(at, NULL);
+    *tokens = lines_in(fed("", hw_arena_string(arena, "%s --tokens", words))->out);
+    return sum;
+}
+
+/* Translations are those of translate, the perplexity that of the mean of what score prints; what is one network's is
+ * left out. */
+START_TEST(evaluate_takes_an_ensemble)
+{
+    const char *lines = "the cat\nunseen dog sat on\n";
+    int tokens;
+    translate_save(scratch_path("other"), 2, 0);
+    scratch_text("test.en", lines);
+    scratch_text("test.align", "0-0\n\n");
+    scratch_text("test.fr", fed(lines, "translate @/model --ensemble @/other --beam 2 --min-length 3")->out);
+    const outcome *o = fed("", "evaluate @/model --ensemble @/other --beam 2 --min-length 3 --json");
+    json_t *figures = json_loads(o->out, 0, NULL);
+    ck_assert_double_eq(json_real_value(json_object_get(figures, "exact_match")), 1);
+    double perplexity = json_real_value(json_object_get(figures, "perplexity"));
+    ck_assert(!json_object_get(figures, "token_accuracy") && !json_object_get(figures, "aer"));
+    json_decref(figures);
+    double sum = scored("model", &tokens) + scored("other", &tokens);
+    ck_assert_double_eq_tol(log(perplexity), -sum / 2 / tokens, 1e-6);
+    o = fed("", "evaluate @/model --ensemble @/other");
+    ck_assert(!strstr(o->out, "token accuracy") && !strstr(o->out, "AER"));
+    ck_assert_ptr_nonnull(strstr(o->out, "/model with "));
+    o = fed("", "evaluate @/model");
+    ck_assert(strstr(o->out, "token accuracy") && strstr(o->out, "AER"));
+}
+END_TEST
+
 /* ---- what does not go together ----------------------------------------------------------------------------------- */
 
 static const struct {
@@ -262,6 +298,8 @@ static const struct {
      "@/prefixes:2: the prefix has 5 tokens, but decoding.max_length is 4"},
     {1, "translate @/model --ensemble @/none", "@/none: there is no such model directory"},
     {1, "translate @/model --ensemble @/model --ensemble @/words",
+     "@/model and @/words: the target vocabularies are not the same: 17 and 5 tokens; an ensemble needs one"},
+    {1, "evaluate @/model --ensemble @/words",
      "@/model and @/words: the target vocabularies are not the same: 17 and 5 tokens; an ensemble needs one"},
     {1, "translate @/model --ensemble @/joined",
      "@/model and @/joined: text is not cut alike: tokenizer word with joiner \"@@ \", and word with \"\""},
@@ -334,6 +372,7 @@ Suite *test_translate_options(void)
     tcase_add_test(c, lines_longer_than_any_in_training_are_counted);
     tcase_add_test(c, a_hard_limit_is_said);
     tcase_add_test(c, evaluate_takes_the_same_options);
+    tcase_add_test(c, evaluate_takes_an_ensemble);
     tcase_add_loop_test(c, what_does_not_go_together_is_said_first, 0, FAULTS);
     tcase_add_test(c, the_configuration_gives_way);
     suite_add_tcase(s, c);

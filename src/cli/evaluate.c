@@ -7,6 +7,7 @@
 
 typedef struct options {
     const char *data, *output;
+    hw_cli_list ensemble;
 } options;
 
 static const hw_cli_option table[] = {
@@ -14,9 +15,18 @@ static const hw_cli_option table[] = {
      .help = "another test set: a prefix in data.dir, or a path such as data/toy/valid (data.test)"},
     {"output", 'o', "FILE", HW_CLI_TEXT, offsetof(options, output),
      .help = "where the translations are written, a line each"},
+    HW_ENSEMBLE_OPTION(offsetof(options, ensemble)),
 };
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
+
+static const char *names(hw_cli *cli, const options *o)
+{
+    const char *text = cli->arguments[0];
+    for (int i = 0; i < o->ensemble.count; i++)
+        text = hw_arena_string(cli->arena, "%s with %s", text, o->ensemble.items[i]);
+    return text;
+}
 
 static void print_text(hw_cli *cli, const char *model, const hw_config *config, const hw_test_set *set,
                        const hw_evaluation *e)
@@ -37,8 +47,9 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
     }
     hw_cli_cell(t, "%s", e->bleu_name), hw_cli_cell(t, "%.2f", e->bleu), hw_cli_cell(t, "%s", e->signature);
     hw_cli_cell(t, "%s", e->chrf_name), hw_cli_cell(t, "%.2f", e->chrf), hw_cli_cell(t, "%s", e->chrf_signature);
-    hw_cli_cell(t, "token accuracy"), hw_cli_cell(t, "%.2f %%", 100 * e->token_accuracy),
-        hw_cli_cell(t, "reference fed");
+    if (!e->together)
+        hw_cli_cell(t, "token accuracy"), hw_cli_cell(t, "%.2f %%", 100 * e->token_accuracy),
+            hw_cli_cell(t, "reference fed");
     hw_cli_cell(t, "perplexity"), hw_cli_cell(t, "%.4f", isnan(e->perplexity) ? NAN : e->perplexity),
         hw_cli_cell(t, "a target token, </s> included");
     if (e->alignment.is_there) {
@@ -69,7 +80,7 @@ static void print_json(const hw_evaluation *e)
 {
     json_t *root = json_object();
     json_object_set_new(root, "exact_match", hw_json_number(e->exact_match));
-    json_object_set_new(root, "token_accuracy", hw_json_number(e->token_accuracy));
+    if (!e->together) json_object_set_new(root, "token_accuracy", hw_json_number(e->token_accuracy));
     json_object_set_new(root, "bleu", hw_json_number(e->bleu));
     json_object_set_new(root, "chrf", hw_json_number(e->chrf));
     json_object_set_new(root, "signature", json_string(e->signature));
@@ -98,18 +109,18 @@ static bool write_output(const char *path, const hw_evaluation *e, hw_error *err
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-static int evaluate(hw_cli *cli, const options *o, const hw_config *config, const hw_bundle *bundle)
+static int evaluate(hw_cli *cli, const options *o, const hw_config *config, const hw_cli_ensemble *models)
 {
     hw_error err;
     hw_test_set set;
     hw_evaluation e;
-    if (!hw_test_set_load(cli, bundle, config, o->data, &set, &err) ||
-        !hw_evaluate(cli, bundle, config, &set, &e, &err))
+    if (!hw_test_set_load(cli, models->bundles[0], config, o->data, &set, &err) ||
+        !hw_evaluate(cli, models, config, &set, &e, &err))
         return hw_cli_fail(&err);
     if (cli->json)
         print_json(&e);
     else
-        print_text(cli, cli->arguments[0], config, &set, &e);
+        print_text(cli, names(cli, o), config, &set, &e);
     if (o->output && !write_output(o->output, &e, &err)) return hw_cli_fail(&err);
     if (e.unread_lines)
         hw_cli_say("of %lld %s %lld %s more tokens than decoding.longest_source lets be read; %lld %s left out",
@@ -123,6 +134,15 @@ static int evaluate(hw_cli *cli, const options *o, const hw_config *config, cons
     return HW_CLI_FAILED;
 }
 
+/* Alignment reads the weights themselves (norms of what heads give); all else only runs forward. */
+static bool only_forward(hw_cli *cli, const options *o, const hw_config *config)
+{
+    const char *directory, *prefix;
+    char path[HW_PATH];
+    hw_test_set_place(cli, config, o->data, &directory, &prefix);
+    return o->ensemble.count || !hw_corpus_path(path, directory, prefix, "align", NULL);
+}
+
 static int run(hw_cli *cli)
 {
     options o = {0};
@@ -130,10 +150,11 @@ static int run(hw_cli *cli)
     hw_config *config = hw_cli_model_config(cli, cli->arguments[0]);
     if (!config) return cli->status;
     hw_error err;
-    hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
-    if (!bundle) return hw_cli_fail(&err);
-    int status = evaluate(cli, &o, config, bundle);
-    hw_bundle_free(bundle);
+    hw_cli_ensemble models = {0};
+    int status = hw_cli_ensemble_load(&models, cli->arguments[0], &o.ensemble, only_forward(cli, &o, config), &err)
+                     ? evaluate(cli, &o, config, &models)
+                     : hw_cli_fail(&err);
+    hw_cli_ensemble_free(&models);
     return status;
 }
 
@@ -148,7 +169,8 @@ const hw_cli_command hw_cli_evaluate = {
         "chrF with their signatures, token accuracy and perplexity with the reference fed. Where PREFIX.groups stands "
         "beside the "
         "test set, exact match is given for each group; where PREFIX.align does, the alignment error rate of the best "
-        "cross-attention head.",
+        "cross-attention head. With --ensemble the perplexity is that of the mean log-probabilities; token accuracy and "
+        "alignment, which are of one network, are left out.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

@@ -2,6 +2,7 @@
 #ifndef HW_CLI_EVALUATE_H
 #define HW_CLI_EVALUATE_H
 
+#include "cli/ensemble.h"
 #include "cli/test_set.h"
 
 #include <headwise/decode.h>
@@ -27,6 +28,7 @@ typedef struct hw_evaluation {
     int64_t sentences, failed;           /* failed: no translation, counted as an empty line */
     int64_t source_tokens, unknown;      /* of the lines as they are read, and how many the vocabulary lacks */
     int64_t unread_lines, unread_tokens; /* lines beyond the longest source, and what of them was left out */
+    bool together;                       /* several models decided; there is no token accuracy and no alignment then */
     double exact_match, token_accuracy, bleu, chrf, perplexity;
     char bleu_name[16], chrf_name[16], signature[EVALUATE_SIGNATURE], chrf_signature[EVALUATE_SIGNATURE];
     int groups;
@@ -36,7 +38,7 @@ typedef struct hw_evaluation {
 } hw_evaluation;
 
 /* Everything lives in cli->arena. */
-bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const hw_test_set *set,
+bool hw_evaluate(hw_cli *cli, const hw_cli_ensemble *models, const hw_config *config, const hw_test_set *set,
                  hw_evaluation *out, hw_error *err);
 
 /* The best head's alignment error rate (evaluate_align.c). */

@@ -75,34 +75,50 @@ static void count_groups(hw_cli *cli, const hw_test_set *set, hw_evaluation *out
     }
 }
 
-/* Pairs with a blank side have no tokens to score and are left out, as in training. */
-static bool score(const hw_bundle *b, const hw_test_set *set, hw_runner *runner, hw_evaluation *out, hw_error *err)
+/* The sums of one network over the corpus, by a runner of its own where none is given. */
+static hw_loss_count sums_of(const hw_bundle *b, const hw_corpus *corpus, hw_runner *runner)
 {
-    hw_side source = hw_bundle_source(b), target = hw_bundle_target(b);
+    if (runner) return hw_score_corpus(runner, corpus, 0, 0);
+    runner = hw_runner_new(b->network);
+    hw_loss_count sums = hw_score_corpus(runner, corpus, 0, 0);
+    hw_runner_free(runner);
+    return sums;
+}
+
+/* Pairs with a blank side have no tokens to score and are left out, as in training. Of several models the mean of the
+ * log-probabilities counts, as in the search. */
+static bool score(const hw_cli_ensemble *models, const hw_test_set *set, hw_runner *runner, hw_evaluation *out,
+                  hw_error *err)
+{
+    const hw_bundle *const *b = (const hw_bundle *const *)models->bundles;
+    hw_side source = hw_bundle_source(b[0]), target = hw_bundle_target(b[0]);
     hw_corpus *corpus = hw_corpus_load(set->directory, set->prefix, &source, &target, NULL, err);
     if (!corpus) return false;
-    hw_loss_count sums = hw_score_corpus(runner, corpus, 0, 0);
-    out->perplexity = hw_perplexity(sums.nll, sums.tokens);
+    hw_loss_count sums = sums_of(b[0], corpus, runner);
+    double apart = 0;
+    for (int k = 1; k < models->count; k++) apart += sums_of(b[k], corpus, NULL).nll - sums.nll;
+    out->perplexity = hw_perplexity(sums.nll + apart / models->count, sums.tokens);
     out->token_accuracy = (double)sums.correct / (double)sums.tokens;
     hw_corpus_free(corpus);
     return true;
 }
 
-bool hw_evaluate(hw_cli *cli, const hw_bundle *bundle, const hw_config *config, const hw_test_set *set,
+bool hw_evaluate(hw_cli *cli, const hw_cli_ensemble *models, const hw_config *config, const hw_test_set *set,
                  hw_evaluation *out, hw_error *err)
 {
-    *out = (hw_evaluation){.sentences = set->count};
+    *out = (hw_evaluation){.sentences = set->count, .together = models->count > 1};
     hw_search_options search = hw_search_options_of(config);
     search.n_best = 1;
     search.ids_only = true;
-    hw_translator *translator = hw_translator_new(bundle, &search);
+    hw_translator *translator = hw_translator_of(models->count, (const hw_bundle *const *)models->bundles, &search);
     hw_runner *runner = hw_translator_runner(translator);
-    bool ok = score(bundle, set, runner, out, err);
+    bool ok = score(models, set, runner, out, err);
     if (ok) {
         translate(cli, translator, search.batch_sentences * hw_threads() * BATCHES_AT_ONCE, set, out);
         ok = compare(set, out, err);
         count_groups(cli, set, out);
-        if (ok && set->alignments) ok = hw_evaluate_alignment(bundle, set, runner, &out->alignment, err);
+        if (ok && set->alignments && !out->together)
+            ok = hw_evaluate_alignment(models->bundles[0], set, runner, &out->alignment, err);
     }
     hw_translator_free(translator);
     return ok;

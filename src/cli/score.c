@@ -219,7 +219,7 @@ static int run(hw_cli *cli)
         hw_fail(&err, "score: only one of the files can be standard input");
         return hw_cli_refuse(&err);
     }
-    hw_bundle *bundle = hw_bundle_load(cli->arguments[0], &err);
+    hw_bundle *bundle = hw_bundle_load_settled(cli->arguments[0], &err);
     if (!bundle) return hw_cli_fail(&err);
     int status = score(cli, &o, bundle);
     hw_bundle_free(bundle);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/ensemble.h"
 #include "cli/model_json.h"
 #include "cli/test_set.h"
 #include "cli/translate.h"
@@ -26,9 +27,7 @@ static const hw_cli_option table[] = {
     {"scores", 0, NULL, HW_CLI_FLAG, AT(scores), .help = "the score and a tab before each translation"},
     {"prefix-file", 0, "FILE", HW_CLI_TEXT, AT(prefix_file),
      .help = "what each translation begins with, a line for each line in; an empty line leaves it open"},
-    {"ensemble", 0, "MODEL", HW_CLI_LIST, AT(ensemble),
-     .help = "another model of the same vocabularies, which MODEL decides together with: the log-probability of a "
-             "token is the mean of theirs; may be given again"},
+    HW_ENSEMBLE_OPTION(AT(ensemble)),
 };
 
 /* One call of the command. */
@@ -36,8 +35,7 @@ typedef struct job {
     hw_cli *cli;
     const options *options;
     hw_search_options search;
-    int networks;
-    hw_bundle *bundles[HW_MOST_NETWORKS];
+    hw_cli_ensemble models;
     hw_translator *translator;
     hw_translate_input input;
     int64_t done, failed;
@@ -95,7 +93,7 @@ static json_t *hypothesis_json(const job *j, const hw_translation *t, int64_t k)
     json_t *one = json_pack("{s:s}", "text", t->texts[k]);
     if (!t->hypotheses) return one;
     const hw_hypothesis *h = &t->hypotheses[k];
-    json_object_set_new(one, "tokens", hw_json_target_tokens(j->bundles[0]->target_vocabulary, h->ids, h->length));
+    json_object_set_new(one, "tokens", hw_json_target_tokens(j->models.bundles[0]->target_vocabulary, h->ids, h->length));
     json_object_set_new(one, "score", hw_json_number(h->score));
     json_object_set_new(one, "log_prob", hw_json_number(h->log_prob));
     json_object_set_new(one, "log_probs", hw_json_numbers(h->log_probs, h->length + 1));
@@ -174,28 +172,12 @@ static bool translate_all(job *j, hw_error *err)
     return ferror(stdout) || hw_translate_even(in, j->done, err);
 }
 
-static bool load_bundles(job *j, hw_error *err)
-{
-    const hw_cli_list *others = &j->options->ensemble;
-    if (others->count >= HW_MOST_NETWORKS)
-        return hw_fail(err, "--ensemble: %d models are too many; %d work together at most", others->count + 1,
-                       HW_MOST_NETWORKS);
-    for (int i = 0; i <= others->count; i++) {
-        const char *directory = i ? others->items[i - 1] : j->cli->arguments[0];
-        if (!(j->bundles[i] = hw_bundle_load_settled(directory, err))) return false;
-        j->networks++;
-        if (i && !hw_same_texts(j->bundles[0], j->bundles[i], err))
-            return hw_fail_in(err, "%s and %s: ", j->cli->arguments[0], directory);
-    }
-    return true;
-}
-
 static bool open_all(job *j, hw_error *err)
 {
     hw_translate_input *in = &j->input;
-    if (!load_bundles(j, err)) return false;
+    if (!hw_cli_ensemble_load(&j->models, j->cli->arguments[0], &j->options->ensemble, true, err)) return false;
     j->trained = hw_bundle_longest_source(j->cli->arguments[0]);
-    j->translator = hw_translator_of(j->networks, (const hw_bundle *const *)j->bundles, &j->search);
+    j->translator = hw_translator_of(j->models.count, (const hw_bundle *const *)j->models.bundles, &j->search);
     in->window = j->search.batch_sentences * hw_threads() * WINDOW_BATCHES;
     in->window_bytes = WINDOW_BYTES;
     if (in->window > WINDOW_BYTES / 64) in->window = WINDOW_BYTES / 64;
@@ -229,7 +211,7 @@ static int run(hw_cli *cli)
     int status = translate(&j);
     hw_translate_close(&j.input);
     hw_translator_free(j.translator);
-    for (int i = 0; i < j.networks; i++) hw_bundle_free(j.bundles[i]);
+    hw_cli_ensemble_free(&j.models);
     return status;
 }
 
