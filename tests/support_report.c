@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <headwise/heads.h>
+
 #include "support_files.h"
 #include "support_toy.h"
 
@@ -59,14 +61,38 @@ void report_set(const char *prefix, const char *source, const char *target)
     scratch_text(name, target);
 }
 
-char *report_page(const char *data)
+char *report_page_with(const char *data, const char *option, const char *value)
 {
-    const outcome *o = RUN("heads", "report", scratch_path("model"), "-o", scratch_path("page.html"), "--quiet", "--pairs",
-                           "4", "--threads", "1", "--data", data ? data : "test");
+    const char *model = scratch_path("model"), *page = scratch_path("page.html");
+    const outcome *o = RUN("heads", "report", model, "-o", page, "--quiet", "--pairs", "4", "--threads", "1", "--data",
+                           data ? data : "test", option, value);
     ck_assert_msg(o->status == 0, "%s", o->err);
-    char *page = scratch_read(scratch_path("page.html"), NULL);
-    ck_assert_ptr_nonnull(page);
-    return page;
+    char *text = scratch_read(page, NULL);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
+char *report_page(const char *data) { return report_page_with(data, NULL, NULL); }
+
+void report_experiments(void)
+{
+    const char *model = scratch_path("model");
+    const outcome *o = RUN("heads", "prune", model, "--quiet", "--tsv");
+    ck_assert_msg(o->status == 0, "%s", o->err);
+    o = RUN("heads", "probe", model, "--quiet", "--tsv", "--words", "50", "--seeds", "1", "--label", "position");
+    ck_assert_msg(o->status == 0, "%s", o->err);
+    FILE *out = fopen(scratch_path("model/heads_trace.tsv"), "w");
+    ck_assert_ptr_nonnull(out);
+    fprintf(out, "%s\n", hw_trace_header);
+    static const char *const found[] = {"001", "011", "100"}; /* by head: arises at 30, at 20, does not stay */
+    for (int step = 0; step < 3; step++) {
+        for (int h = 0; h < 3; h++)
+            fprintf(out, "%d\tencoder.0.self.%d\tprevious\tpieces\t\t0.%d\t0.2\t0.01\t%c\n", 10 * (step + 1), h,
+                    1 + 3 * step, found[h][step]);
+        fprintf(out, "%d\tdecoder.0.self.1\tquote\tall\tpredicted\t\t\t1\t0\n", 10 * (step + 1));
+        fprintf(out, "%d\tencoder.0.self.0\trelative_entropy\t\t\t0.5\t\t\t\n", 10 * (step + 1));
+    }
+    fclose(out);
 }
 
 json_t *report_data(const char *page)

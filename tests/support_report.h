@@ -16,6 +16,10 @@ void report_set(const char *prefix, const char *source, const char *target);
 
 /* Writes page.html for the model with this --data (NULL: the test set) and gives its text; the caller frees it. */
 char *report_page(const char *data);
+/* The same with an option and its value. */
+char *report_page_with(const char *data, const char *option, const char *value);
+/* Leaves in the model directory what experiments leave: results of prune and probe, and a trace of three validations. */
+void report_experiments(void);
 /* What the page holds for its script; json_decref it. */
 json_t *report_data(const char *page);
 

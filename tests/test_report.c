@@ -147,6 +147,67 @@ START_TEST(holds_the_examples_of_roles)
 }
 END_TEST
 
+/* ---- experiments ------------------------------------------------------------------------------------------------- */
+
+static size_t entries(const json_t *data, const char *section, const char *list)
+{
+    return json_array_size(json_object_get(in(data, "sections", section), list));
+}
+
+/* Pruning, probes and traces are shown where they are; none is computed unasked. */
+START_TEST(experiments_where_they_are)
+{
+    char *page = report_page(NULL);
+    json_t *data = report_data(page);
+    static const char *const sections[] = {"prune", "probe", "trace", "compare"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        ck_assert_msg(!in(data, "sections", sections[i]), "there is a section %s", sections[i]);
+    json_decref(data);
+    free(page);
+    report_experiments();
+    page = report_page_with(NULL, "--compare", scratch_path("model"));
+    data = report_data(page);
+    ck_assert_uint_eq(entries(data, "prune", "heads"), 19); /* of 24 heads in 6 attentions */
+    ck_assert_uint_gt(entries(data, "probe", "heads"), 24);
+    ck_assert_uint_eq(entries(data, "trace", "steps"), 3);
+    ck_assert_uint_eq(entries(data, "trace", "roles"), 1);
+    ck_assert_uint_eq(entries(data, "compare", "heads"), 24);
+    const json_t *models = json_object_get(in(data, "sections", "compare"), "models");
+    ck_assert_str_eq(text(json_array_get(models, 0), "model"), "model");
+    ck_assert_str_eq(text(json_array_get(models, 1), "model"), "model (2)"); /* and not where it is kept */
+    ck_assert_uint_eq(json_array_size(json_object_get(data, "missing")), 0);
+    json_decref(data);
+    free(page);
+    /* What holds no more is left out, and a damaged trace is named. */
+    ck_assert(!remove(scratch_path("model/heads/prune-test.json")));
+    scratch_text("model/heads_trace.tsv", "step\n");
+    page = report_page(NULL);
+    data = report_data(page);
+    ck_assert(!in(data, "sections", "prune") && in(data, "sections", "probe"));
+    ck_assert_str_eq(text(json_array_get(json_object_get(data, "missing"), 0), "name"), "trace");
+    json_decref(data);
+    free(page);
+    remove(scratch_path("model/heads_trace.tsv"));
+}
+END_TEST
+
+START_TEST(experiments_that_are_asked_for)
+{
+    report_set("asked", "the cat sleeps\na dog\n", "le chat dort\nun chien\n");
+    char *page = report_page_with("asked", "--with", "prune");
+    json_t *data = report_data(page);
+    ck_assert_uint_eq(entries(data, "prune", "heads"), 19);
+    json_decref(data);
+    free(page);
+    const char *model = scratch_path("model");
+    expect_failure(RUN("heads", "report", model, "-o", scratch_path("p.html"), "--with", "roles"), 2,
+                   "--with roles: expected prune or probe; the other sections are always there");
+    expect_failure(RUN("heads", "report", model, "-o", scratch_path("p.html"), "--data", "asked", "--compare", "none"), 1,
+                   "none");
+    ck_assert(!hw_file_exists(scratch_path("p.html")));
+}
+END_TEST
+
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 START_TEST(words_are_not_html)
@@ -284,6 +345,8 @@ Suite *test_report(void)
     tcase_add_test(t, equal_results_make_equal_bytes);
     tcase_add_test(t, holds_the_weights_of_its_sentences);
     tcase_add_test(t, holds_the_examples_of_roles);
+    tcase_add_test(t, experiments_where_they_are);
+    tcase_add_test(t, experiments_that_are_asked_for);
     tcase_add_test(t, words_are_not_html);
     tcase_add_test(t, without_gold);
     tcase_add_test(t, one_sentence_of_one_token);

@@ -47,13 +47,13 @@ static int open_page(void *argument)
 }
 
 /* Opens what was made of this set and looks at what the checks found. */
-static void check_in_browser(const char *data, const char *how)
+static void check_in_browser(const char *data, const char *how, const char *option, const char *value)
 {
     if (!browser()) {
         printf("there is no Chromium here: the report is not tested in a browser\n");
         return;
     }
-    char *page = report_page(data), address[512];
+    char *page = report_page_with(data, option, value), address[512];
     write_checked(page);
     free(page);
     snprintf(address, sizeof address, "%s%s", scratch_path("checked.html"), how);
@@ -68,7 +68,14 @@ static void check_in_browser(const char *data, const char *how)
     ck_assert_msg(said == NULL, "on the console: %.500s", said ? said : "");
 }
 
-START_TEST(toy_model) { check_in_browser("test", ""); }
+START_TEST(toy_model) { check_in_browser("test", "", NULL, NULL); }
+END_TEST
+
+START_TEST(experiments)
+{
+    report_experiments();
+    check_in_browser("test", "", "--compare", scratch_path("model"));
+}
 END_TEST
 
 /* Words that look like HTML, quotes, both directions, signs of several code points, a very long word, one word; in a window as
@@ -86,7 +93,7 @@ START_TEST(odd_words)
                "\xf0\x9f\x98\x80 \xf0\x9f\x87\xab\xf0\x9f\x87\xb7\n"
                "chat\n"
                "</textarea> </title> b\n");
-    check_in_browser("odd", "#phone");
+    check_in_browser("odd", "#phone", NULL, NULL);
 }
 END_TEST
 
@@ -99,6 +106,7 @@ Suite *test_report_browser(void)
     tcase_set_timeout(t, 4 * SECONDS);
     tcase_add_test(t, toy_model);
     tcase_add_test(t, odd_words);
+    tcase_add_test(t, experiments);
     suite_add_tcase(suite, t);
     return suite;
 }

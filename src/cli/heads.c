@@ -33,14 +33,14 @@ static const hw_cli_entry verbs[] = {
 
 /* ---- a verb ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t fingerprint(const hw_heads *h, const hw_heads_verb *verb)
+/* Of what every result of the verb depends on. */
+static uint64_t print_of(const hw_heads *h, const hw_heads_verb *verb)
 {
     char text[64];
     uint64_t print = hw_fingerprint_text(hw_fingerprint_text(0, "headwise " HW_VERSION " " HW_REAL_NAME), verb->name);
     snprintf(text, sizeof text, "seed %lld", (long long)h->options->seed);
     print = hw_fingerprint_model(hw_fingerprint_text(print, text), h->model);
-    print = hw_fingerprint_set(print, h->bundle, h->directory, h->prefix);
-    return verb->depends ? verb->depends(h, print) : print;
+    return hw_fingerprint_set(print, h->bundle, h->directory, h->prefix);
 }
 
 /* "roles-test": a file's name. */
@@ -54,7 +54,7 @@ static const char *name_of(const hw_heads *h, const hw_heads_verb *verb)
 
 json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
 {
-    uint64_t print = fingerprint(h, verb);
+    uint64_t base = print_of(h, verb), print = verb->depends ? verb->depends(h, base) : base;
     const char *name = name_of(h, verb);
     json_t *result = hw_study_recall(h->model, name, print);
     if (result) return result;
@@ -63,10 +63,16 @@ json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
     if (!result) return NULL;
     json_object_set_new(result, "data", json_string(hw_arena_string(h->cli->arena, "%s/%s", h->directory, h->prefix)));
     json_object_set_new(result, "seed", json_integer(h->options->seed));
+    hw_study_set_basis(result, hw_heads_depends_on_selection(h, base));
     hw_error why;
     if (!hw_study_keep(h->model, name, print, result, verb->list, verb->columns, &why))
         hw_cli_note(h->cli, "the result is not kept for the next time: %s", why.message);
     return result;
+}
+
+json_t *hw_heads_kept_result(const hw_heads *h, const hw_heads_verb *verb)
+{
+    return hw_study_recall_any(h->model, name_of(h, verb), hw_heads_depends_on_selection(h, print_of(h, verb)));
 }
 
 json_t *hw_heads_default_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)

@@ -86,6 +86,8 @@ uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t fingerprint);
 /* On every option of the search. */
 uint64_t hw_heads_depends_on_search(const hw_heads *h, uint64_t fingerprint);
 
+/* A result that was kept for this model, data and seed, whatever the verb's other options were; NULL: none. */
+json_t *hw_heads_kept_result(const hw_heads *h, const hw_heads_verb *verb);
 /* A result that heads report wants too: the verb computed with the options that it has where none is given. */
 json_t *hw_heads_default_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err);
 /* The first model beside others, of which the last `against` are the second group; one other is always. `names` is what

@@ -64,16 +64,33 @@ static bool path_of(char path[HW_PATH], const char *model, const char *name, con
 
 static void fingerprint_text(char text[20], uint64_t fingerprint) { snprintf(text, 20, "%016" PRIx64, fingerprint); }
 
-json_t *hw_study_recall(const char *model, const char *name, uint64_t fingerprint)
+static json_t *recall(const char *model, const char *name, const char *key, uint64_t fingerprint)
 {
     char path[HW_PATH], text[20];
     if (!path_of(path, model, name, "json", NULL)) return NULL;
     json_t *result = json_load_file(path, 0, NULL);
-    const char *kept = json_string_value(json_object_get(result, "fingerprint"));
+    const char *kept = json_string_value(json_object_get(result, key));
     fingerprint_text(text, fingerprint);
     if (kept && !strcmp(kept, text)) return result;
     json_decref(result);
     return NULL;
+}
+
+json_t *hw_study_recall(const char *model, const char *name, uint64_t fingerprint)
+{
+    return recall(model, name, "fingerprint", fingerprint);
+}
+
+json_t *hw_study_recall_any(const char *model, const char *name, uint64_t basis)
+{
+    return recall(model, name, "basis", basis);
+}
+
+void hw_study_set_basis(json_t *result, uint64_t basis)
+{
+    char text[20];
+    fingerprint_text(text, basis);
+    json_object_set_new(result, "basis", json_string(text));
 }
 
 static bool keep_json(const char *path, const json_t *result, hw_error *err)

@@ -20,7 +20,8 @@ static const part parts[] = {
     {"style", hw_page_style_css},     {"script", hw_page_base_js},    {"script", hw_page_data_js},
     {"script", hw_page_words_js},     {"script", hw_page_charts_js},  {"script", hw_page_matrix_js},
     {"script", hw_page_grid_js},      {"script", hw_page_card_js},    {"script", hw_page_explorer_js},
-    {"script", hw_page_table_js},     {"script", hw_page_sections_js}, {"script", hw_page_main_js},
+    {"script", hw_page_table_js},     {"script", hw_page_experiments_js},
+    {"script", hw_page_sections_js},  {"script", hw_page_main_js},
 };
 
 static int write_json(const char *text, size_t size, void *stream)

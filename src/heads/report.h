@@ -4,6 +4,6 @@
 
 extern const unsigned char hw_page_page_html[], hw_page_style_css[], hw_page_base_js[], hw_page_data_js[],
     hw_page_words_js[], hw_page_charts_js[], hw_page_matrix_js[], hw_page_grid_js[], hw_page_card_js[],
-    hw_page_explorer_js[], hw_page_table_js[], hw_page_sections_js[], hw_page_main_js[];
+    hw_page_explorer_js[], hw_page_table_js[], hw_page_experiments_js[], hw_page_sections_js[], hw_page_main_js[];
 
 #endif

@@ -147,3 +147,48 @@ function scatterChart(points, width, { title, x, y, click }) {
             transform: 'rotate(-90 12 ' + (up.left + up.right) / 2 + ')' }),
         points.map((p) => headPoint(p, place(across, p.x), place(up, p.y), click)));
 }
+
+/* Lines over an axis: series {name, points: [{x, y, low, high, says}], strong, dots, ring: an x, click, says}; rules are
+ * levels that are drawn dashed, marked an x. Where a number is missing the line has a gap. */
+function lineChart(series, width, { title, x, low, high, height = 300, rules = [], marked }) {
+    const points = series.flatMap((s) => s.points), ys = points.flatMap((p) => [p.y, p.low, p.high]).filter(isNumber);
+    const bottom = low === undefined ? Math.min(0, ...ys, ...rules) : low, top = high === undefined ? Math.max(0, ...ys) : high;
+    const across = { low: 0, high: Math.max(1, ...points.map((p) => p.x)), left: 52, right: width - 14 };
+    const up = { low: bottom, high: top > bottom ? top : bottom + 1, left: height - 44, right: 10 };
+    const at = (p) => place(across, p.x).toFixed(1) + ' ' + place(up, clamp(p.y, up.low, up.high)).toFixed(1);
+    const path = (list) => list.map((p, i) => (isNumber(p.y) ? (i && isNumber(list[i - 1].y) ? 'L' : 'M') + at(p) : '')).join('');
+    const band = (list) => (list.length ? 'M' + [...list.map((p) => at({ x: p.x, y: p.high })), ...list.slice().reverse().map((p) =>
+        at({ x: p.x, y: p.low }))].join('L') + 'Z' : '');
+    const { ticks, digits } = ticksOf(up.low, up.high, 5);
+    return canvas(width, height, title + '. ' + series.filter((s) => s.strong).map((s) => s.says || s.name).join('; '),
+        axis(across, 8, height - 44, x),
+        ticks.map((t) => [svg('line', { class: t === 0 ? 'zero' : 'rule', x1: across.left, x2: across.right, y1: place(up, t),
+            y2: place(up, t) }),
+        write(across.left - 6, place(up, t) + 4, fixed(t, digits), { class: 'tick', 'text-anchor': 'end' })]),
+        rules.map((r) => svg('line', { class: 'level', x1: across.left, x2: across.right, y1: place(up, r), y2: place(up, r) })),
+        isNumber(marked) && svg('line', { class: 'level', x1: place(across, marked), x2: place(across, marked), y1: 10,
+            y2: height - 44 }),
+        series.map((s) => svg('g', { class: s.click ? 'can' : '', onclick: s.click }, hint(s.says || s.name),
+            svg('path', { class: 'course-band', d: band(s.points.filter((p) => isNumber(p.low) && isNumber(p.high))) }),
+            svg('path', { class: 'course' + (s.strong ? ' strong' : ''), d: path(s.points) }),
+            s.dots && s.points.filter((p) => isNumber(p.y)).map((p) => svg('circle', { class: 'point', cx: place(across, p.x),
+                cy: place(up, clamp(p.y, up.low, up.high)), r: 3.5 }, p.says && hint(p.says))),
+            s.points.filter((p) => isNumber(s.ring) && p.x === s.ring && isNumber(p.y)).map((p) => svg('circle', { class: 'ring-at',
+                cx: place(across, p.x), cy: place(up, clamp(p.y, up.low, up.high)), r: 4 })))));
+}
+
+/* Rows of cells, the darker the larger their value from 0 to 1: rows {label, click, cells: [{value, outlined, says}]}. */
+function gridChart(rows, columns, width, { title, down, across }) {
+    const left = 48, top = 40, cell = clamp((width - left - 8) / columns.length, 12, 40), height = top + rows.length * cell + 8;
+    return canvas(left + columns.length * cell + 8, height, title + '. ' + rows.flatMap((r) => r.cells.filter((c) => c.outlined)
+        .map((c) => c.says)).join('; '),
+    write(left, 12, across + ' \u2192', { class: 'tick' }), write(4, 30, down + ' \u2193', { class: 'tick' }),
+    columns.map((c, k) => write(left + (k + 0.5) * cell, top - 6, c, { class: 'tick', 'text-anchor': 'middle' })),
+    rows.map((r, i) => [write(left - 6, top + (i + 0.5) * cell + 4, r.label, { class: 'label', 'text-anchor': 'end' }),
+        r.cells.map((c, k) => svg('g', { class: 'can', onclick: r.click }, hint(c.says),
+            svg('rect', { class: 'ground', x: left + k * cell + 1, y: top + i * cell + 1, width: cell - 2, height: cell - 2 }),
+            svg('rect', { class: 'cell', x: left + k * cell + 1, y: top + i * cell + 1, width: cell - 2, height: cell - 2,
+                'fill-opacity': clamp(c.value, 0, 1).toFixed(3) }),
+            c.outlined && svg('rect', { class: 'gold', x: left + k * cell + 2, y: top + i * cell + 2, width: cell - 4,
+                height: cell - 4 })))]));
+}

@@ -220,6 +220,10 @@ const SECTIONS = [
         draw: importanceSection },
     { name: 'stats', title: 'Statistics', says: 'Where every head looks, over all words of the data.', draw: statsSection },
     { name: 'diversity', title: 'Diversity', says: 'How different the heads are from each other.', draw: diversitySection },
+    { name: 'prune', title: 'Pruning', says: 'The least important head goes, again and again.', draw: pruneSection },
+    { name: 'probe', title: 'Probes', says: 'What can be read off every head, layer and the embeddings.', draw: probeSection },
+    { name: 'trace', title: 'Roles over training', says: 'When each head came to do what it does.', draw: traceSection },
+    { name: 'compare', title: 'Side by side', says: 'This model beside others of the same data.', draw: compareSection },
 ];
 
 /* Sections of results, with what they can and cannot show; then the verbs that had nothing to give. */

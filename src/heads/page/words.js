@@ -93,8 +93,13 @@ const NOTES = {
     probe: ['What can be read from a head\u2019s output by a simple classifier, held against control tasks.',
         'That the network reads it too.'],
     diversity: ['How alike the heads of a layer are.', 'That different heads are better heads.'],
-    trace: ['How roles come and go over the course of training.', 'Why they do: a trace is one run.'],
-    compare: ['Which heads of two models do the same.', 'That the models work alike beyond these heads.'],
+    trace: ['How roles come and go over the course of training, and when a head comes to have one for good. A role must ' +
+        'exceed the better of baseline and untrained heads significantly, on a part of the validation set.',
+        'Why they do, and whether another seed does it in this order: a trace is one run. With few pairs weak roles waver.'],
+    compare: ['Figures of two models on the same sentences, and which heads look at the same words. A match is the best ' +
+        'that can be had, head by head; compare its distance with that of any two heads.',
+        'That matched heads do the same: the cheapest one-to-one matching of two unrelated sets of heads also pairs ' +
+        'every head. Intervals over sentences say nothing of other seeds; several runs of each do.'],
 };
 
 /* Cited as text: the page fetches nothing and links nowhere. */
@@ -111,5 +116,8 @@ const SOURCES = [
     'translation\u201d: IBM model 1.',
     'Jain and Wallace 2019, \u201cAttention is not explanation\u201d, and Wiegreffe and Pinter 2019, \u201cAttention ' +
     'is not not explanation\u201d: what weights can and cannot explain.',
+    'Hewitt and Liang 2019, \u201cDesigning and interpreting probes with control tasks\u201d, and Voita and Titov 2020, ' +
+    '\u201cInformation-theoretic probing with minimum description length\u201d: probes.',
+    'Li, Tu, Yang, Lyu and Zhang 2018, \u201cMulti-head attention with disagreement regularization\u201d: diversity.',
     'Holm 1979, \u201cA simple sequentially rejective multiple test procedure\u201d: p over many tests.',
 ];
