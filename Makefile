@@ -172,9 +172,9 @@ tsan:
 	test $$(wc -l < build/tsan/translations) -eq 200
 
 # Under these tools all tests are slower, so the suites run side by side.
+sanitize: export EXTRA = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 sanitize:
-	@$(MAKE) --no-print-directory build-one VARIANT=-sanitize OPT="-O1 -g" \
-	    EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+	@$(MAKE) --no-print-directory build-one VARIANT=-sanitize OPT="-O1 -g" EXTRA="$(EXTRA)"
 	@printf '%s\n' $(or $(SUITE),$(basename $(notdir $(TESTS)))) | \
 	    CK_TIMEOUT_MULTIPLIER=10 xargs -P "$$(nproc)" -n 1 $(OUT)-sanitize/tests/run
 
