@@ -173,6 +173,23 @@ START_TEST(maxima_and_log_sum_exp)
 }
 END_TEST
 
+START_TEST(next_above)
+{
+    enum { COLS = 75 };
+    for (int64_t cols = 0; cols <= COLS; cols++)
+        for (int64_t at = 0; at <= cols; at += 1 + cols / 7) {
+            hw_real *x = array_random(cols, -3, -1);
+            for (int64_t j = at; j < cols; j += 5) x[j] = 2;
+            if (at > 1) x[at - 1] = (hw_real)NAN;
+            EACH_PATH(k) {
+                ck_assert_int_eq(k->next_above(x, cols, 1), at);
+                ck_assert_int_eq(k->next_above(x, cols, 2), cols);
+                ck_assert_int_eq(k->next_above(x, cols, (hw_real)NAN), cols);
+            }
+        }
+}
+END_TEST
+
 #ifdef HW_REAL_DOUBLE
 /* The kernel's gradient against differences of its own loss. */
 START_TEST(cross_entropy_by_differences)
@@ -334,6 +351,7 @@ Suite *test_kernels_rows(void)
     tcase_add_test(tests, large_scores);
     tcase_add_test(tests, cross_entropy);
     tcase_add_test(tests, maxima_and_log_sum_exp);
+    tcase_add_test(tests, next_above);
 #ifdef HW_REAL_DOUBLE
     tcase_add_test(tests, cross_entropy_by_differences);
 #endif

@@ -125,6 +125,7 @@ typedef struct hw_kernels {
     void (*softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows, int64_t cols); /* dx += */
     /* most[i] = the largest of x[256 i .. 256 i + 255]; [ceil(n / 256)]. A stretch with a NaN may give anything. */
     void (*maxima)(hw_real *most, const hw_real *x, int64_t n);
+    int64_t (*next_above)(const hw_real *x, int64_t n, hw_real least); /* the first i with x[i] > least, or n */
     double (*log_sum_exp)(const hw_real *x, int64_t n, hw_real top); /* log sum_j exp x_j, top being the largest */
     void (*log_softmax)(hw_real *y, const hw_real *x, int64_t rows, int64_t cols);
     void (*log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows,

@@ -65,7 +65,8 @@ typedef struct attention_saved {
     hw_real **weights;
 } attention_saved;
 
-static hw_attention_head head_of(const hw_node *n, int64_t b, int64_t h)
+/* Sharpness is not yet in its scale. */
+static hw_attention_head plain_head_of(const hw_node *n, int64_t b, int64_t h)
 {
     const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
     const hw_tensor *q = n->in[0], *k = n->in[1], *v = n->in[2];
@@ -81,7 +82,7 @@ static hw_attention_head head_of(const hw_node *n, int64_t b, int64_t h)
         .ldq = ldq,
         .ldk = ldk,
         .ldv = ldv,
-        .scale = (hw_real)(1 / sqrt((double)o->head_width)) * (o->sharpness ? o->sharpness[h] : 1),
+        .scale = (hw_real)(1 / sqrt((double)o->head_width)),
         .causal = o->causal,
         .drop = &o->drop,
         .first_row = q->first_row + o->queries.start[b],
@@ -91,12 +92,54 @@ static hw_attention_head head_of(const hw_node *n, int64_t b, int64_t h)
     };
 }
 
+static hw_attention_head head_of(const hw_node *n, int64_t b, int64_t h)
+{
+    const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
+    hw_attention_head head = plain_head_of(n, b, h);
+    if (o->sharpness) head.scale *= o->sharpness[h];
+    return head;
+}
+
+/* Keys and values of a cache lie apart from those of the sentence before, and one query has too little to do with them
+ * for the processor to see what comes next. */
+static void fetch_ahead(const hw_node *n, int64_t b)
+{
+    const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
+    if (b >= o->keys.count || o->keys.start[b] == o->keys.start[b - 1]) return;
+    for (int i = 1; i < 3; i++) {
+        int64_t cols = hw_tensor_cols(n->in[i]), numbers = o->heads * o->head_width;
+        const hw_real *x = n->in[i]->data + o->keys.start[b] * cols + (i == 1 ? o->key_column : o->value_column);
+        for (int64_t j = 0; j < o->keys.length[b]; j++)
+            for (int64_t d = 0; d < numbers; d += 64 / (int64_t)sizeof *x) __builtin_prefetch(x + j * cols + d);
+    }
+}
+
+/* All heads of sentence b; weights [heads, rows, stride] or NULL. */
+static void sentence_forward(hw_node *n, int64_t b, hw_real *weights)
+{
+    const hw_attention_options *o = &((const attention_node_options *)n->options)->o;
+    const hw_attention_kernels *kernels = n->kernels->attention;
+    int64_t rows = o->queries.length[b], size = rows * hw_attention_stride(o->keys.length[b]);
+    int64_t ldo = hw_tensor_cols(n->out[0]);
+    hw_real *out = n->out[0]->data + o->queries.start[b] * ldo;
+    if (rows == 1 && !o->drop.threshold) {
+        hw_attention_head first = plain_head_of(n, b, 0);
+        fetch_ahead(n, b + 1);
+        kernels->single(&first, o->heads, o->sharpness, out, weights);
+        return;
+    }
+    for (int64_t h = 0; h < o->heads; h++) {
+        hw_attention_head head = head_of(n, b, h);
+        kernels->forward(&head, out + h * o->head_width, ldo, weights ? weights + h * size : NULL);
+    }
+}
+
 static void attention_forward(hw_node *n)
 {
     const attention_node_options *a = n->options;
     const hw_attention_options *o = &a->o;
     hw_arena *arena = hw_tape_arena(n->tape);
-    int64_t longest = 0, ldo = hw_tensor_cols(n->out[0]), size, stride;
+    int64_t longest = 0;
     for (int64_t b = 0; b < o->keys.count; b++)
         if (o->keys.length[b] > longest) longest = o->keys.length[b];
     attention_saved *s = hw_arena_alloc(arena, sizeof *s);
@@ -109,18 +152,12 @@ static void attention_forward(hw_node *n)
     hw_real *given = a->want_weights ? n->out[1]->data : NULL;
     for (int64_t b = 0; b < o->queries.count; b++) {
         int64_t rows = o->queries.length[b], m = o->keys.length[b];
-        stride = hw_attention_stride(m);
-        size = rows * stride;
+        int64_t stride = hw_attention_stride(m), all = o->heads * rows;
         bool keep = given || (n->recorded && rows * m <= KEEP_AT_MOST);
-        if (keep) s->weights[b] = hw_node_scratch(n, (size_t)(o->heads * size));
-        for (int64_t h = 0; h < o->heads; h++) {
-            hw_attention_head head = head_of(n, b, h);
-            hw_real *weights = keep ? s->weights[b] + h * size : NULL;
-            n->kernels->attention->forward(&head, n->out[0]->data + o->queries.start[b] * ldo + h * o->head_width, ldo,
-                                           weights);
-            for (int64_t r = 0; given && r < rows; r++, given += m)
-                memcpy(given, weights + r * stride, (size_t)m * sizeof *given);
-        }
+        if (keep) s->weights[b] = hw_node_scratch(n, (size_t)(all * stride));
+        sentence_forward(n, b, s->weights[b]);
+        for (int64_t r = 0; given && r < all; r++, given += m)
+            memcpy(given, s->weights[b] + r * stride, (size_t)m * sizeof *given);
     }
 }
 

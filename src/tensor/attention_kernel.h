@@ -42,6 +42,11 @@ static inline int64_t hw_attention_scratch(int64_t m, int64_t width)
 typedef struct hw_attention_kernels {
     /* out [n, K], rows ldout apart; weights [n, stride(m)], before dropout, or NULL. */
     void (*forward)(const hw_attention_head *head, hw_real *out, int64_t ldout, hw_real *weights);
+    /* All heads of one query, which no dropout reaches: head is the first, the others stand behind it, q, k, v and out
+     * width apart. Their scales are its own times sharpness [heads], or NULL for 1; weights [heads, stride(m)] or NULL.
+     * The bits are those of forward, a head at a time. */
+    void (*single)(const hw_attention_head *head, int64_t heads, const hw_real *sharpness, hw_real *out,
+                   hw_real *weights);
     /* weights as forward left them, or NULL to compute them again. */
     void (*backward)(const hw_attention_head *head, const hw_real *weights, const hw_attention_gradients *gradients);
 } hw_attention_kernels;

@@ -10,6 +10,8 @@
 #define CONCATENATE_(a, b) a##b
 #define CONCATENATE(a, b) CONCATENATE_(a, b)
 
+enum { SINGLE_HEADS = 4 }; /* heads of one query worked on together */
+
 /* R rows of out [., 16 or fewer columns] (+)= sum_t c[r, t] M[t]; R is a constant where this is inlined. */
 HW_INLINE void fma_rows(int R, hw_real *out, int64_t ldo, int64_t cols, const hw_real *c, int64_t cr, int64_t ct,
                         const hw_real *M, int64_t ldm, int64_t T, bool add)
@@ -92,11 +94,12 @@ HW_INLINE hw_v16 inverse_of(hw_v16 total)
 }
 
 /* R rows of `vectors` vectors each, R and vectors constants, so that the rows wait for each other's latencies and stay
- * in registers: x [r, 0 .. stride) = softmax(scale x) over the first seen[r] numbers, zeros behind. */
-HW_INLINE void softmax_rows(int R, int vectors, hw_real *x, int64_t stride, const int64_t *seen, hw_real scale)
+ * in registers: x [r, 0 .. stride) = softmax(scale[r] x) over the first seen[r] numbers, zeros behind. */
+HW_INLINE void softmax_rows(int R, int vectors, hw_real *x, int64_t stride, const int64_t *seen, const hw_real *scale)
 {
-    hw_v16 e[4][2], top[4], inverse[4], factor = hw_v16_set1(scale);
+    hw_v16 e[4][2], top[4], inverse[4];
     for (int r = 0; r < R; r++) {
+        hw_v16 factor = hw_v16_set1(scale[r]);
         for (int v = 0; v < vectors; v++)
             e[r][v] = hide(hw_v16_mul(hw_v16_load(x + r * stride + v * HW_LANES), factor), seen[r], v * HW_LANES);
         hw_v16 most = vectors > 1 ? hw_v16_maximum(e[r][0], e[r][1]) : e[r][0];
@@ -129,15 +132,26 @@ static void softmax_row(hw_real *x, int64_t seen, int64_t stride, hw_real scale)
     for (; j < stride; j += HW_LANES) hw_v16_store(x + j, hw_v16_zero());
 }
 
+/* x [rows, stride] = softmax(scale[r] x) over the first seen[r] numbers of each. */
+static void softmax_all(hw_real *x, int64_t rows, int64_t stride, const int64_t *seen, const hw_real *scale)
+{
+    int64_t r = 0;
+    if (stride == HW_LANES)
+        for (; r + 4 <= rows; r += 4) softmax_rows(4, 1, x + r * stride, stride, seen + r, scale + r);
+    if (stride == 2 * HW_LANES)
+        for (; r + 4 <= rows; r += 4) softmax_rows(4, 2, x + r * stride, stride, seen + r, scale + r);
+    for (; r < rows; r++) softmax_row(x + r * stride, seen[r], stride, scale[r]);
+}
+
 static void softmax_block(const hw_attention_head *h, int64_t i, int64_t rows, hw_real *a)
 {
-    int64_t stride = hw_attention_stride(h->m), seen[HW_ATTENTION_BLOCK], r = 0;
-    for (int64_t k = 0; k < rows; k++) seen[k] = visible(h, i + k);
-    if (stride == HW_LANES)
-        for (; r + 4 <= rows; r += 4) softmax_rows(4, 1, a + r * stride, stride, seen + r, h->scale);
-    if (stride == 2 * HW_LANES)
-        for (; r + 4 <= rows; r += 4) softmax_rows(4, 2, a + r * stride, stride, seen + r, h->scale);
-    for (; r < rows; r++) softmax_row(a + r * stride, seen[r], stride, h->scale);
+    int64_t seen[HW_ATTENTION_BLOCK];
+    hw_real scale[HW_ATTENTION_BLOCK];
+    for (int64_t k = 0; k < rows; k++) {
+        seen[k] = visible(h, i + k);
+        scale[k] = h->scale;
+    }
+    softmax_all(a, rows, hw_attention_stride(h->m), seen, scale);
 }
 
 /* The weights of queries i .. i + rows - 1 into a [rows, stride]; kt is K transposed. */
@@ -148,21 +162,32 @@ static void block_weights(const hw_attention_head *h, const hw_real *kt, int64_t
     softmax_block(h, i, rows, a);
 }
 
-/* One query: the scores without transposing the keys, each a sum over 16 lanes. */
+/* Scores of one query, four keys at a time and without transposing them, each a sum over 16 lanes. Behind the m-th up to
+ * the next fourth stands anything. */
+static void single_scores(const hw_real *q, const hw_real *k, int64_t ldk, int64_t m, int64_t width, hw_real *scores)
+{
+    for (int64_t j = 0; j < m; j += 4) {
+        const hw_real *key[4];
+        hw_v16 acc[4];
+        for (int i = 0; i < 4; i++) {
+            key[i] = k + (j + i < m ? j + i : m - 1) * ldk;
+            acc[i] = hw_v16_zero();
+        }
+        int64_t d = 0;
+        for (; d + HW_LANES <= width; d += HW_LANES)
+            for (int i = 0; i < 4; i++)
+                acc[i] = hw_v16_fma(hw_v16_load(q + d), hw_v16_load(key[i] + d), acc[i]);
+        for (int i = 0; i < 4 && d < width; i++)
+            acc[i] = hw_v16_fma(hw_v16_load_part(q + d, width - d, 0), hw_v16_load_part(key[i] + d, width - d, 0),
+                                acc[i]);
+        hw_v16_sum_four(acc, scores + j);
+    }
+}
+
 static void single_weights(const hw_attention_head *h, hw_real *a)
 {
-    int64_t stride = hw_attention_stride(h->m);
-    for (int64_t j = 0; j < stride; j++) a[j] = 0;
-    for (int64_t j = 0; j < h->m; j++) {
-        hw_v16 acc = hw_v16_zero();
-        for (int64_t d = 0; d < h->width; d += HW_LANES) {
-            int64_t lanes = h->width - d < HW_LANES ? h->width - d : HW_LANES;
-            acc = hw_v16_fma(hw_v16_load_part(h->q + d, lanes, 0), hw_v16_load_part(h->k + j * h->ldk + d, lanes, 0),
-                             acc);
-        }
-        a[j] = hw_v16_sum(acc);
-    }
-    softmax_row(a, h->m, stride, h->scale);
+    single_scores(h->q, h->k, h->ldk, h->m, h->width, a);
+    softmax_row(a, h->m, hw_attention_stride(h->m), h->scale);
 }
 
 /* b = dropout(a) for queries i .. i + rows - 1: eight rows of the batch and 16 keys of a head share a group of random
@@ -200,6 +225,49 @@ static void forward(const hw_attention_head *h, hw_real *out, int64_t ldout, hw_
         if (drop) block_dropout(h, i, rows, a, dropped);
         fma_block(out + i * ldout, ldout, rows, width, drop ? dropped : a, stride, 1, h->v, h->ldv,
                   visible(h, i + rows - 1), false);
+    }
+}
+
+/* out [heads, width] = A V, A [heads, stride]; heads, a constant, wait for each other's latencies. */
+HW_INLINE void single_values(int heads, const hw_attention_head *h, const hw_real *a, const hw_real *v, hw_real *out)
+{
+    int64_t stride = hw_attention_stride(h->m), width = h->width;
+    for (int64_t d = 0; d < width; d += HW_LANES) {
+        int64_t left = width - d;
+        hw_v16 acc[SINGLE_HEADS];
+        for (int i = 0; i < heads; i++) acc[i] = hw_v16_zero();
+        for (int64_t j = 0; j < h->m; j++)
+            for (int i = 0; i < heads; i++) {
+                const hw_real *at = v + j * h->ldv + i * width + d;
+                hw_v16 value = left >= HW_LANES ? hw_v16_load(at) : hw_v16_load_part(at, left, 0);
+                acc[i] = hw_v16_fma(hw_v16_set1(a[i * stride + j]), value, acc[i]);
+            }
+        for (int i = 0; i < heads; i++)
+            if (left >= HW_LANES)
+                hw_v16_store(out + i * width + d, acc[i]);
+            else
+                hw_v16_store_part(out + i * width + d, acc[i], left);
+    }
+}
+
+static void single(const hw_attention_head *h, int64_t heads, const hw_real *sharpness, hw_real *out, hw_real *weights)
+{
+    int64_t stride = hw_attention_stride(h->m), width = h->width, left;
+    for (int64_t first = 0; first < heads; first += SINGLE_HEADS) {
+        int64_t seen[SINGLE_HEADS], at = first * width;
+        hw_real scale[SINGLE_HEADS], *a = weights ? weights + first * stride : h->scratch;
+        left = heads - first < SINGLE_HEADS ? heads - first : SINGLE_HEADS;
+        for (int64_t i = 0; i < left; i++) {
+            seen[i] = h->m;
+            scale[i] = h->scale * (sharpness ? sharpness[first + i] : 1);
+            single_scores(h->q + at + i * width, h->k + at + i * width, h->ldk, h->m, width, a + i * stride);
+        }
+        softmax_all(a, left, stride, seen, scale);
+        if (left == SINGLE_HEADS)
+            single_values(SINGLE_HEADS, h, a, h->v + at, out + at);
+        else
+            for (int64_t i = 0; i < left; i++)
+                single_values(1, h, a + i * stride, h->v + at + i * width, out + at + i * width);
     }
 }
 
@@ -267,4 +335,4 @@ static void backward(const hw_attention_head *h, const hw_real *weights, const h
     }
 }
 
-const hw_attention_kernels CONCATENATE(hw_attention_kernels_, HW_PATH) = {forward, backward};
+const hw_attention_kernels CONCATENATE(hw_attention_kernels_, HW_PATH) = {forward, single, backward};

@@ -33,6 +33,7 @@ void HW_KERNEL(softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *
 void HW_KERNEL(log_softmax)(hw_real *y, const hw_real *x, int64_t rows, int64_t cols);
 void HW_KERNEL(log_softmax_backward)(hw_real *dx, const hw_real *dy, const hw_real *y, int64_t rows, int64_t cols);
 void HW_KERNEL(maxima)(hw_real *most, const hw_real *x, int64_t n);
+int64_t HW_KERNEL(next_above)(const hw_real *x, int64_t n, hw_real least);
 double HW_KERNEL(log_sum_exp)(const hw_real *x, int64_t n, hw_real top);
 hw_real HW_KERNEL(cross_entropy)(hw_real *dx, double *loss, double *nll, const hw_real *x, int64_t cols,
                                  int64_t target, hw_real smoothing, hw_real scale);

@@ -88,6 +88,14 @@ void HW_KERNEL(maxima)(hw_real *most, const hw_real *x, int64_t n)
     for (int64_t i = 0; i < n; i += HW_STRETCH) *most++ = row_max(x + i, n - i < HW_STRETCH ? n - i : HW_STRETCH);
 }
 
+int64_t HW_KERNEL(next_above)(const hw_real *x, int64_t n, hw_real least)
+{
+    int64_t i = 0;
+    while (i + HW_LANES <= n && !hw_v16_any(hw_v16_less(hw_v16_set1(least), hw_v16_load(x + i)))) i += HW_LANES;
+    while (i < n && !(x[i] > least)) i++;
+    return i;
+}
+
 double HW_KERNEL(log_sum_exp)(const hw_real *x, int64_t n, hw_real top)
 {
     return (double)top + log((double)row_exp_sum(NULL, x, n, top));

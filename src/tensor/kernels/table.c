@@ -24,6 +24,7 @@ const hw_kernels HW_JOIN(hw_kernels, HW_PATH) = {
     .softmax = HW_KERNEL(softmax),
     .softmax_backward = HW_KERNEL(softmax_backward),
     .maxima = HW_KERNEL(maxima),
+    .next_above = HW_KERNEL(next_above),
     .log_sum_exp = HW_KERNEL(log_sum_exp),
     .log_softmax = HW_KERNEL(log_softmax),
     .log_softmax_backward = HW_KERNEL(log_softmax_backward),

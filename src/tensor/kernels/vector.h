@@ -326,6 +326,44 @@ HW_INLINE hw_real hw_v16_sum(hw_v16 a)
 #endif
 }
 
+/* Is a lane of the mask set? */
+HW_INLINE bool hw_v16_any(hw_v16i mask)
+{
+    hw_parti all = mask.part[0];
+    for (int i = 1; i < HW_PARTS; i++) all |= mask.part[i];
+#if defined HW_PATH_AVX512
+    return _mm512_movepi32_mask((__m512i)all) != 0;
+#elif defined HW_PATH_AVX2
+    return _mm256_movemask_epi8((__m256i)all) != 0;
+#else
+    hw_lane_int any = 0;
+    for (int l = 0; l < HW_PART_LANES; l++) any |= all[l];
+    return any != 0;
+#endif
+}
+
+/* The sums of four vectors, each through the same tree. */
+HW_INLINE void hw_v16_sum_four(const hw_v16 a[4], hw_real sums[4])
+{
+#ifdef HW_REAL_DOUBLE
+    for (int k = 0; k < 4; k++) sums[k] = hw_v16_sum(a[k]);
+#else
+    hw_piece p[4];
+    for (int k = 0; k < 4; k++) {
+        hw_piece piece[HW_PIECES];
+        hw_v16_split(a[k], piece);
+        p[k] = (piece[0] + piece[2]) + (piece[1] + piece[3]);
+    }
+    hw_piece two[2]; /* lane 0 + lane 2 of a pair, then lane 1 + lane 3 */
+    for (int k = 0; k < 2; k++)
+        two[k] = __builtin_shufflevector(p[2 * k], p[2 * k + 1], 0, 4, 1, 5) +
+                 __builtin_shufflevector(p[2 * k], p[2 * k + 1], 2, 6, 3, 7);
+    hw_piece all = __builtin_shufflevector(two[0], two[1], 0, 1, 4, 5) +
+                   __builtin_shufflevector(two[0], two[1], 2, 3, 6, 7);
+    memcpy(sums, &all, sizeof all);
+#endif
+}
+
 /* The largest lane. Where a lane is NaN, any may come out. */
 HW_INLINE hw_real hw_v16_reduce_max(hw_v16 a)
 {
