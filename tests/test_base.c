@@ -130,6 +130,28 @@ START_TEST(steady_steps_never_ask_for_memory)
 }
 END_TEST
 
+/* Blocks that come and go within a step find room of their own, and after a reset all of it is one piece. */
+START_TEST(marks_in_steps_never_ask_for_memory)
+{
+    hw_arena *arena = hw_arena_new(0);
+    int64_t mallocs = 0;
+    for (int step = 0; step < 10; step++) {
+        hw_arena_alloc(arena, 60000);
+        for (int part = 0; part < 5; part++) {
+            hw_arena_mark mark = hw_arena_begin(arena);
+            memset(hw_arena_alloc(arena, 50000), 1, 50000);
+            memset(hw_arena_alloc(arena, 3000), 1, 3000);
+            hw_arena_end(arena, mark);
+        }
+        if (step == 0) ck_assert_int_le(hw_arena_mallocs(arena), 2);
+        if (step == 1) mallocs = hw_arena_mallocs(arena);
+        hw_arena_reset(arena);
+    }
+    ck_assert_int_eq(hw_arena_mallocs(arena), mallocs);
+    hw_arena_free(arena);
+}
+END_TEST
+
 START_TEST(reserved_memory_is_used)
 {
     hw_arena *arena = hw_arena_new(1 << 20);
@@ -157,6 +179,7 @@ START_TEST(marks_give_back)
         if (round == 5) mallocs = hw_arena_mallocs(arena);
     }
     ck_assert_int_gt(mallocs, 0);
+    ck_assert_int_eq(hw_arena_mallocs(arena), mallocs);
     ck_assert_str_eq(kept, "kept");
     hw_arena_mark empty = hw_arena_begin(arena);
     hw_arena_end(arena, empty);
@@ -392,6 +415,7 @@ Suite *test_base(void)
     t = tcase_create("arena");
     tcase_add_test(t, blocks_are_aligned_and_apart);
     tcase_add_test(t, steady_steps_never_ask_for_memory);
+    tcase_add_test(t, marks_in_steps_never_ask_for_memory);
     tcase_add_test(t, reserved_memory_is_used);
     tcase_add_test(t, marks_give_back);
     tcase_add_test(t, huge_blocks_are_refused);

@@ -51,22 +51,31 @@ static void free_chunk(hw_arena *arena, chunk *c)
     free(c);
 }
 
-static bool add_chunk(hw_arena *arena, size_t size)
+static void push_chunk(hw_arena *arena, chunk *c)
 {
-    chunk *c = arena->spare;
-    if (c && c->size >= size) {
-        arena->spare = NULL;
-    } else {
-        c = hw_memory_new(ALIGNMENT + size);
-        if (!c) return false;
-        c->size = size;
-        arena->capacity += size;
-        arena->mallocs++;
-        ASAN_POISON_MEMORY_REGION(chunk_data(c), size);
-    }
     c->older = arena->newest;
     arena->newest = c;
     arena->used = 0;
+}
+
+static bool add_chunk(hw_arena *arena, size_t size)
+{
+    chunk *c = hw_memory_new(ALIGNMENT + size);
+    if (!c) return false;
+    c->size = size;
+    arena->capacity += size;
+    arena->mallocs++;
+    ASAN_POISON_MEMORY_REGION(chunk_data(c), size);
+    push_chunk(arena, c);
+    return true;
+}
+
+static bool add_spare(hw_arena *arena, size_t size)
+{
+    chunk *c = arena->spare;
+    if (!c || c->size < size) return false;
+    arena->spare = NULL;
+    push_chunk(arena, c);
     return true;
 }
 
@@ -93,7 +102,7 @@ void hw_arena_free(hw_arena *arena)
 
 void hw_arena_reset(hw_arena *arena)
 {
-    if (arena->newest && arena->newest->older) {
+    if (arena->spare || (arena->newest && arena->newest->older)) {
         while (arena->newest) {
             chunk *older = arena->newest->older;
             free_chunk(arena, arena->newest);
@@ -116,7 +125,8 @@ static void *take(hw_arena *arena, size_t bytes)
     size_t size = bytes ? round_up(bytes) : ALIGNMENT; /* two blocks never share an address */
     if (!arena->newest || arena->newest->size - arena->used < size) {
         size_t room = arena->capacity > SMALLEST_CHUNK ? arena->capacity : SMALLEST_CHUNK;
-        if (!add_chunk(arena, size > room ? size : room) && !add_chunk(arena, size)) return NULL;
+        if (!add_spare(arena, size) && !add_chunk(arena, size > room ? size : room) && !add_chunk(arena, size))
+            return NULL;
     }
     uint8_t *block = chunk_data(arena->newest) + arena->used;
     arena->used += size;
