@@ -39,6 +39,7 @@ static const struct {
     {"bin/train configs/toy_translate.yaml\n",
      "train configs/toy_translate.yaml 2>&1 | grep -v '^train '; cp models/toy/* models/toy_translate", true},
     {"bin/train ", "train ", false},
+    {"bin/heads trace ", "bin/headwise heads trace ", false}, /* of what was trained, so it has no --data */
     {"bin/heads ", "heads ", false},
     {"heads probe models/toy", "heads probe models/toy --label depth --seeds 1 --words 50", false},
     {"--max-size 8000", "--max-size 300", false},
