@@ -23,6 +23,10 @@ enum {
     /* Of a batch at most, but for a single sentence that has more: they bound its memory. */
     BATCH_ROWS = 4096, /* of sources */
     BATCH_HYPOTHESES = 4096,
+    /* Numbers of a layer's keys and values that hypotheses as long as their sources have: as many as stay in cache. But
+     * the weights are read anew for each batch, so it has some hypotheses in any case. */
+    CACHED_NUMBERS = 300000,
+    FEWEST_HYPOTHESES = 64,
     LOGITS_AT_ONCE = 1 << 17 /* numbers: what stays in cache */
 };
 
@@ -409,12 +413,25 @@ static int by_length(const void *a, const void *b, void *sources)
     return more ? (more > 0) - (more < 0) : (i > k) - (i < k);
 }
 
+/* Sentences of a batch: as many for each thread, and no more than caches hold. */
+static int64_t batch_sentences(const plan *p, int64_t count)
+{
+    int64_t hypotheses = breadth(p->options), threads = hw_threads(), rows = 0;
+    int64_t width = hw_runner_network(p->task->runners[0])->options.width;
+    int64_t most = BATCH_HYPOTHESES / hypotheses, fewest = (FEWEST_HYPOTHESES + hypotheses - 1) / hypotheses;
+    for (int64_t i = 0; i < count; i++) rows += p->task->sources[i].count + 1;
+    int64_t batches = rows * hypotheses * 2 * width / CACHED_NUMBERS;
+    if (batches > count / fewest) batches = count / fewest;
+    batches = batches > threads ? batches / threads * threads : threads;
+    int64_t each = (count + batches - 1) / batches;
+    if (most > p->options->batch_sentences) most = p->options->batch_sentences;
+    if (each > most) each = most;
+    return each > 0 ? each : 1;
+}
+
 static void cut(plan *p, int64_t count, hw_arena *arena)
 {
-    int64_t each = (count + hw_threads() - 1) / hw_threads(), rows = 0;
-    int64_t most = BATCH_HYPOTHESES / breadth(p->options);
-    if (most > p->options->batch_sentences) most = p->options->batch_sentences;
-    if (each > most) each = most > 0 ? most : 1;
+    int64_t each = batch_sentences(p, count), rows = 0;
     p->places = hw_arena_alloc(arena, (size_t)count * sizeof *p->places);
     p->first = hw_arena_alloc(arena, ((size_t)count + 1) * sizeof *p->first);
     p->sorted = hw_arena_alloc(arena, (size_t)count * sizeof *p->sorted);
