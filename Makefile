@@ -131,8 +131,9 @@ check: all
 	@$(MAKE) --no-print-directory check-one REAL=double
 	@$(MAKE) --no-print-directory check-one REAL=float
 
+SUITES = $(or $(SUITE),$(basename $(notdir $(TESTS))))
 check-one: $(OUT)/tests/run $(OUT)/headwise
-	$(OUT)/tests/run $(SUITE)
+	@sh scripts/run_suites.sh $(OUT)/tests/run $(SUITES)
 
 N ?= 200
 kill-test: $(OUT)/tests/run
@@ -171,23 +172,24 @@ tsan:
 	    > build/tsan/translations
 	test $$(wc -l < build/tsan/translations) -eq 200
 
-# Under these tools all tests are slower, so the suites run side by side.
 sanitize: export EXTRA = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 sanitize:
-	@$(MAKE) --no-print-directory build-one VARIANT=-sanitize OPT="-O1 -g" EXTRA="$(EXTRA)"
-	@printf '%s\n' $(or $(SUITE),$(basename $(notdir $(TESTS)))) | \
-	    CK_TIMEOUT_MULTIPLIER=10 xargs -P "$$(nproc)" -n 1 $(OUT)-sanitize/tests/run
+	@CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one VARIANT=-sanitize OPT="-O1 -g" EXTRA="$(EXTRA)"
 
 valgrind:
 	@$(MAKE) --no-print-directory build-one VARIANT=-valgrind OPT="-O1 -g"
 	CK_TIMEOUT_MULTIPLIER=100 OPENBLAS_NUM_THREADS=1 valgrind --quiet --leak-check=full --show-leak-kinds=definite \
 	    --errors-for-leak-kinds=definite --error-exitcode=99 $(OUT)-valgrind/tests/run $(SUITE)
 
-# Tests that limit files or give up rights keep counters from being written, which gcov would say among their output.
+# The files of counters are made before the tests, for all users, since some tests give up their rights; others limit
+# the size of files, which gcov would say among what they compare.
+COVERAGE := VARIANT=-coverage OPT="-O1 -g" EXTRA="--coverage -fprofile-update=atomic"
 coverage:
 	@for real in double float; do \
-	    rm -rf build/$$real-coverage && GCOV_ERROR_FILE=/dev/null CK_TIMEOUT_MULTIPLIER=10 $(MAKE) --no-print-directory check-one REAL=$$real \
-	        VARIANT=-coverage OPT="-O1 -g" EXTRA="--coverage -fprofile-update=atomic" || exit 1; \
+	    rm -rf build/$$real-coverage && $(MAKE) --no-print-directory build-one REAL=$$real $(COVERAGE) || exit 1; \
+	    (umask 0; build/$$real-coverage/tests/run none; build/$$real-coverage/headwise --version) > build/none 2>&1; \
+	    GCOV_ERROR_FILE=/dev/null CK_TIMEOUT_MULTIPLIER=10 \
+	        $(MAKE) --no-print-directory check-one REAL=$$real $(COVERAGE) || exit 1; \
 	done
 	@sh scripts/coverage.sh build/double-coverage build/float-coverage
 
