@@ -3,8 +3,10 @@
  * A study reads pairs of sentences with their gold annotation (hw_study_set), runs a network over them, and looks at
  * each head's attention between words (hw_word_attention). Statistics describe it, roles ask what it points at and
  * whether that is more than chance, alignment compares it with gold links. The detectors take matrices, so that they
- * can be tried on planted ones. Attention tells where a head looks; whether the network needs it, only ablation and
- * importance can tell. Results are structs, and JSON for files and reports. Sources: Voita et al. 2019, "Analyzing
+ * can be tried on planted ones. That is looking: the first five parts below. Attention tells where a head looks; whether
+ * the network needs it, only experiments can tell: heads are turned down, weighed by gradients, taken out, asked what
+ * they know, pushed apart, watched while they learn, and compared with those of other networks. Report and kept results
+ * come last. Results are structs, and JSON for files and reports. Sources: Voita et al. 2019, "Analyzing
  * multi-head self-attention"; Kobayashi et al. 2020, "Attention is not only a weight"; Michel et al. 2019, "Are sixteen
  * heads really better than one?". */
 #ifndef HEADWISE_HEADS_H
@@ -410,71 +412,6 @@ hw_ablation *hw_ablation_study(hw_meter *meter, const hw_transformer *network, c
                                hw_arena *arena, hw_error *err);
 json_t *hw_ablation_json(const hw_ablation *a, const hw_transformer *network); /* "heads", a list of flat objects */
 
-/* ---- the report -------------------------------------------------------------------------------------------------- */
-
-/* The pairs that a report shows, as places in the set, ascending, in the arena: its first `plain` ones and the examples
- * of the roles found (hw_roles_json; NULL: none), as many as fit into `limit` letters of hw_report_pairs. */
-int64_t *hw_report_choose(const hw_transformer *network, const hw_study_set *set, const json_t *roles, int64_t plain,
-                          int64_t limit, hw_arena *arena, int64_t *count);
-/* A list: of each pair its line (from 1), tokens, gold, and every head's weights and norms, two letters of base 64 a
- * number. */
-json_t *hw_report_pairs(const hw_transformer *network, const hw_study_set *set, const int64_t *pairs, int64_t count);
-/* The page. data: what its script reads, see src/heads/page/data.js. Errors of writing are left to the caller. */
-void hw_report_write(FILE *out, const json_t *data);
-
-/* ---- diversity --------------------------------------------------------------------------------------------------- */
-
-/* scipy's jensenshannon(p, q, base=2), 0 to 1, of rows that sum to 1. */
-double hw_js_distance(const double *p, const double *q, int64_t n);
-
-/* Linear CKA between the outputs of heads, from sums over rows. */
-typedef struct hw_cka hw_cka;
-hw_cka *hw_cka_new(int heads, int64_t width);                     /* the caller frees it */
-void hw_cka_free(hw_cka *c);                                      /* NULL is fine */
-void hw_cka_add(hw_cka *c, const double *rows, int64_t count);    /* [count][H K] */
-void hw_cka_matrix(const hw_cka *c, double *out);                 /* [H][H]; NaN where a head never changes */
-
-/* a [n][n], symmetric, becomes diagonal, its eigenvalues in no order; row i of vectors belongs to a[i][i] (Jacobi). */
-void hw_symmetric_eigen(int n, double *a, double *vectors);
-/* exp of the entropy of the eigenvalues of a similarity over their sum: 1 where all n are alike, n where none is. */
-double hw_effective_number(const double *similarity, int n);
-/* Places in two dimensions whose distances are as near as can be to [n][n] -> the share of what could be shown. */
-double hw_classical_scaling(const double *distances, int n, double (*out)[2]);
-
-/* Two heads of one kind (or a head with itself); means over rows. What compares vectors is NaN for different layers, and
- * orthogonal is their part of |A A' - I|^2. */
-typedef struct hw_diversity_pair {
-    int a, b; /* places among the heads of hw_heads_of, a <= b */
-    double js, position, orthogonal, output, output_squared, subspace, subspace_squared, cka;
-} hw_diversity_pair;
-
-typedef struct hw_diversity {
-    int64_t pairs; /* of sentences */
-    int heads, count;
-    const hw_head *head;      /* [heads] */
-    hw_diversity_pair *items; /* [count] */
-    double (*place)[2];       /* [heads] on the map of their kind, by Jensen-Shannon distance */
-    double shown[HW_ATTENTION_KINDS]; /* the share of the distances that the map shows */
-    double effective[HW_ATTENTION_KINDS], *layer_effective; /* numbers of heads, by CKA; of each attention */
-} hw_diversity;
-
-/* Over all rows that the network has for the set, </s> and <s> included, as in training. In the arena. */
-hw_diversity *hw_diversity_study(const hw_bundle *bundle, const hw_study_set *set, hw_progress_function progress,
-                                 void *context, hw_arena *arena);
-/* "heads", "layers", "kinds", "pairs" (lists) and "overall". */
-json_t *hw_diversity_json(const hw_diversity *d, const hw_transformer *network);
-
-/* ---- heads pushed apart in training ------------------------------------------------------------------------------ */
-
-/* How many attentions have the term of training.head_diversity: those of `where` with two heads or more. */
-int hw_diversity_attentions(const hw_transformer *network, const hw_config *config);
-/* Does the pass have to record weights for it? */
-bool hw_diversity_needs_weights(const hw_config *config);
-/* The term for a part of a batch -> [1], before weight and schedule: rows are summed and divided by those of the whole
- * batch, source or target, then by the number of attentions. NULL where there are none. */
-hw_tensor *hw_diversity_term(hw_tape *t, const hw_transformer *network, const hw_recorded *recorded,
-                             const hw_config *config, int64_t source_rows, int64_t target_rows);
-
 /* ---- importance -------------------------------------------------------------------------------------------------- */
 
 /* dL/dxi of every head's gate in every pair, L being -log p of the pair's target, summed over its tokens (natural log,
@@ -639,6 +576,59 @@ hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, co
                           hw_arena *arena, hw_error *err);
 json_t *hw_probes_json(const hw_probes *p); /* "heads", a list of flat objects */
 
+/* ---- diversity --------------------------------------------------------------------------------------------------- */
+
+/* scipy's jensenshannon(p, q, base=2), 0 to 1, of rows that sum to 1. */
+double hw_js_distance(const double *p, const double *q, int64_t n);
+
+/* Linear CKA between the outputs of heads, from sums over rows. */
+typedef struct hw_cka hw_cka;
+hw_cka *hw_cka_new(int heads, int64_t width);                     /* the caller frees it */
+void hw_cka_free(hw_cka *c);                                      /* NULL is fine */
+void hw_cka_add(hw_cka *c, const double *rows, int64_t count);    /* [count][H K] */
+void hw_cka_matrix(const hw_cka *c, double *out);                 /* [H][H]; NaN where a head never changes */
+
+/* a [n][n], symmetric, becomes diagonal, its eigenvalues in no order; row i of vectors belongs to a[i][i] (Jacobi). */
+void hw_symmetric_eigen(int n, double *a, double *vectors);
+/* exp of the entropy of the eigenvalues of a similarity over their sum: 1 where all n are alike, n where none is. */
+double hw_effective_number(const double *similarity, int n);
+/* Places in two dimensions whose distances are as near as can be to [n][n] -> the share of what could be shown. */
+double hw_classical_scaling(const double *distances, int n, double (*out)[2]);
+
+/* Two heads of one kind (or a head with itself); means over rows. What compares vectors is NaN for different layers, and
+ * orthogonal is their part of |A A' - I|^2. */
+typedef struct hw_diversity_pair {
+    int a, b; /* places among the heads of hw_heads_of, a <= b */
+    double js, position, orthogonal, output, output_squared, subspace, subspace_squared, cka;
+} hw_diversity_pair;
+
+typedef struct hw_diversity {
+    int64_t pairs; /* of sentences */
+    int heads, count;
+    const hw_head *head;      /* [heads] */
+    hw_diversity_pair *items; /* [count] */
+    double (*place)[2];       /* [heads] on the map of their kind, by Jensen-Shannon distance */
+    double shown[HW_ATTENTION_KINDS]; /* the share of the distances that the map shows */
+    double effective[HW_ATTENTION_KINDS], *layer_effective; /* numbers of heads, by CKA; of each attention */
+} hw_diversity;
+
+/* Over all rows that the network has for the set, </s> and <s> included, as in training. In the arena. */
+hw_diversity *hw_diversity_study(const hw_bundle *bundle, const hw_study_set *set, hw_progress_function progress,
+                                 void *context, hw_arena *arena);
+/* "heads", "layers", "kinds", "pairs" (lists) and "overall". */
+json_t *hw_diversity_json(const hw_diversity *d, const hw_transformer *network);
+
+/* ---- heads pushed apart in training ------------------------------------------------------------------------------ */
+
+/* How many attentions have the term of training.head_diversity: those of `where` with two heads or more. */
+int hw_diversity_attentions(const hw_transformer *network, const hw_config *config);
+/* Does the pass have to record weights for it? */
+bool hw_diversity_needs_weights(const hw_config *config);
+/* The term for a part of a batch -> [1], before weight and schedule: rows are summed and divided by those of the whole
+ * batch, source or target, then by the number of attentions. NULL where there are none. */
+hw_tensor *hw_diversity_term(hw_tape *t, const hw_transformer *network, const hw_recorded *recorded,
+                             const hw_config *config, int64_t source_rows, int64_t target_rows);
+
 /* ---- heads in the course of training ----------------------------------------------------------------------------- */
 
 /* A figure of one head at one moment: a role's score, or a statistic. */
@@ -715,6 +705,18 @@ typedef struct hw_compared {
  * model with its match in each other; "matching", a summary of that; "distances" (hw_head_distances). */
 json_t *hw_compare_json(const hw_compared *runs, int count, double *const *distances, bool same_layer, int trials,
                         uint64_t seed);
+
+/* ---- the report -------------------------------------------------------------------------------------------------- */
+
+/* The pairs that a report shows, as places in the set, ascending, in the arena: its first `plain` ones and the examples
+ * of the roles found (hw_roles_json; NULL: none), as many as fit into `limit` letters of hw_report_pairs. */
+int64_t *hw_report_choose(const hw_transformer *network, const hw_study_set *set, const json_t *roles, int64_t plain,
+                          int64_t limit, hw_arena *arena, int64_t *count);
+/* A list: of each pair its line (from 1), tokens, gold, and every head's weights and norms, two letters of base 64 a
+ * number. */
+json_t *hw_report_pairs(const hw_transformer *network, const hw_study_set *set, const int64_t *pairs, int64_t count);
+/* The page. data: what its script reads, see src/heads/page/data.js. Errors of writing are left to the caller. */
+void hw_report_write(FILE *out, const json_t *data);
 
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 
