@@ -97,6 +97,14 @@ START_TEST(odd_words)
 }
 END_TEST
 
+/* The least that a page can be of: one head an attention, one sentence of one token, no gold, no intervals. */
+START_TEST(one_of_everything)
+{
+    report_set("one", "cat\n", "chat\n");
+    check_in_browser("one", "", NULL, NULL);
+}
+END_TEST
+
 Suite *test_report_browser(void);
 Suite *test_report_browser(void)
 {
@@ -107,6 +115,11 @@ Suite *test_report_browser(void)
     tcase_add_test(t, toy_model);
     tcase_add_test(t, odd_words);
     tcase_add_test(t, experiments);
+    suite_add_tcase(suite, t);
+    t = tcase_create("one of everything");
+    tcase_add_unchecked_fixture(t, report_begin_single, report_end);
+    tcase_set_timeout(t, 4 * SECONDS);
+    tcase_add_test(t, one_of_everything);
     suite_add_tcase(suite, t);
     return suite;
 }
