@@ -1,6 +1,9 @@
 /* Attention of one query, all heads at once (as a decoding step has it): the bits are those of one head at a time, on
- * every path, for any number of heads, width and number of keys; nothing beside the arrays is read. */
+ * every path, for any number of heads, width and number of keys, and wherever the keys stand; nothing beside the arrays
+ * is read. */
 #include "tensor/attention_kernel.h"
+
+#include <string.h>
 
 #include "support_kernels.h"
 
@@ -17,6 +20,12 @@ START_TEST(single_equals_a_head_at_a_time)
     const hw_real *q = array_random(all, -2, 2), *keys = array_random(m * 2 * all, -2, 2);
     const hw_real *sharpness = array_random(heads, 0, 2);
     hw_real *scratch = array_new(hw_attention_scratch(m, width)), *kept[2] = {NULL, NULL};
+    hw_real *turned = array_copy(keys, m * 2 * all); /* key i stands in row m - 1 - i */
+    int32_t rows[80];
+    for (int64_t i = 0; i < m; i++) {
+        rows[i] = (int32_t)(m - 1 - i);
+        memcpy(turned + rows[i] * 2 * all, keys + i * 2 * all, (size_t)(2 * all) * sizeof *turned);
+    }
     EACH_PATH(k) {
         hw_attention_head head = {.n = 1, .m = m, .width = width, .q = q, .k = keys, .v = keys + all, .ldq = all,
                                   .ldk = 2 * all, .ldv = 2 * all, .scale = 0.25, .heads = heads, .scratch = scratch};
@@ -40,6 +49,11 @@ START_TEST(single_equals_a_head_at_a_time)
         }
         expect_same_bits("single with weights", got[2], got[1], all);
         expect_same_bits("weights", got[3], want[1], heads * stride);
+        head.k = turned;
+        head.v = turned + all;
+        head.rows = rows;
+        k->attention->single(&head, heads, sharpness, got[2], NULL);
+        expect_same_bits("keys of rows", got[2], got[1], all);
     }
 }
 END_TEST

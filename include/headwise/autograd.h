@@ -128,6 +128,9 @@ typedef struct hw_attention_options {
     int64_t heads, head_width;
     hw_segments queries, keys;
     int64_t query_column, key_column, value_column;
+    /* Where set, key i of sentence b is row key_rows[keys.start[b] + i] in place of row keys.start[b] + i: for decoding,
+     * where hypotheses share what they have in common. Then each sentence has one query, without dropout or gradient. */
+    const int32_t *key_rows;
     bool causal;
     hw_dropout drop; /* of the weights */
     const hw_real

@@ -131,16 +131,18 @@ typedef struct hw_attention_layer {
     hw_dropout_site weights;
 } hw_attention_layer;
 
-/* Keys and values of earlier positions, for decoding: row start[b] + p of keys_values holds position p of hypothesis b,
- * of which there are length[b]. */
+/* Keys and values of earlier positions, for decoding: those of hypothesis b are rows
+ * past[at.start[b] .. at.start[b] + at.length[b] - 1] of keys_values, the oldest first and the new one last, which goes
+ * to row next + b. Hypotheses share the rows of what they have in common. */
 typedef struct hw_layer_cache {
     hw_tensor *keys_values; /* [rows, 2 H K] */
-    const int64_t *start;
-    const int64_t *length;
+    int64_t next;
+    hw_segments at;
+    const int32_t *past;
 } hw_layer_cache;
 
-/* Self-attention with its Add&Norm: x [N, D] -> [N, D]. With a cache, the keys and values of x are written behind those
- * that are there (lengths stay as they were) and queries see both. */
+/* Self-attention with its Add&Norm: x [N, D] -> [N, D]. With a cache, x has one row a hypothesis, whose keys
+ * and values are written there, and queries see them and the earlier ones. */
 hw_tensor *hw_self_attention(const hw_pass *pass, const hw_attention_layer *a, hw_tensor *x, hw_segments rows,
                              bool causal, const hw_layer_cache *cache);
 /* Cross-attention with its Add&Norm: x [Nt, D]; keys_values holds keys from column key_column on, values from

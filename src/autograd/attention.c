@@ -18,6 +18,23 @@ typedef struct attention_node_options {
     bool want_weights;
 } attention_node_options;
 
+static const char *check_key_rows(hw_node *n, const hw_attention_options *o)
+{
+    int64_t rows = hw_tensor_rows(n->in[1]), values = hw_tensor_rows(n->in[2]);
+    if (values < rows) rows = values;
+    for (int64_t b = 0; b < o->queries.count; b++) {
+        if (o->queries.length[b] != 1) return hw_node_reason(n, "rows of keys are given, and not one query a sentence");
+        for (int64_t i = 0; i < o->keys.length[b]; i++) {
+            int32_t row = o->key_rows[o->keys.start[b] + i];
+            if (row < 0 || row >= rows)
+                return hw_node_reason(n, "a key of sentence %lld is row %d of %lld", (long long)b, row,
+                                      (long long)rows);
+        }
+    }
+    if (o->drop.threshold || n->recorded) return hw_node_reason(n, "rows of keys are given in training");
+    return NULL;
+}
+
 static const char *check_segments(hw_node *n, const hw_segments *s, const hw_tensor *x, const char *what)
 {
     int64_t rows = hw_tensor_rows(x);
@@ -51,8 +68,9 @@ static const char *attention_shape(hw_node *n)
         return hw_node_reason(n, "queries of %lld sentences, keys of %lld", (long long)o->queries.count,
                               (long long)o->keys.count);
     const char *reason = check_segments(n, &o->queries, n->in[0], "queries");
-    if (!reason) reason = check_segments(n, &o->keys, n->in[1], "keys");
-    if (!reason) reason = check_segments(n, &o->keys, n->in[2], "values");
+    if (!reason && o->key_rows) reason = check_key_rows(n, o);
+    if (!reason && !o->key_rows) reason = check_segments(n, &o->keys, n->in[1], "keys");
+    if (!reason && !o->key_rows) reason = check_segments(n, &o->keys, n->in[2], "values");
     if (reason) return reason;
     hw_node_output(n, 2, (int64_t[]){hw_tensor_rows(n->in[0]), o->heads * o->head_width});
     if (a->want_weights) hw_node_output(n, 1, (int64_t[]){weights_size(o)});
@@ -72,13 +90,15 @@ static hw_attention_head plain_head_of(const hw_node *n, int64_t b, int64_t h)
     const hw_tensor *q = n->in[0], *k = n->in[1], *v = n->in[2];
     const attention_saved *s = n->saved;
     int64_t ldq = hw_tensor_cols(q), ldk = hw_tensor_cols(k), ldv = hw_tensor_cols(v);
+    int64_t first_key = o->key_rows ? 0 : o->keys.start[b];
     return (hw_attention_head){
         .n = o->queries.length[b],
         .m = o->keys.length[b],
         .width = o->head_width,
         .q = q->data + o->queries.start[b] * ldq + o->query_column + h * o->head_width,
-        .k = k->data + o->keys.start[b] * ldk + o->key_column + h * o->head_width,
-        .v = v->data + o->keys.start[b] * ldv + o->value_column + h * o->head_width,
+        .k = k->data + first_key * ldk + o->key_column + h * o->head_width,
+        .v = v->data + first_key * ldv + o->value_column + h * o->head_width,
+        .rows = o->key_rows ? o->key_rows + o->keys.start[b] : NULL,
         .ldq = ldq,
         .ldk = ldk,
         .ldv = ldv,
@@ -108,9 +128,11 @@ static void fetch_ahead(const hw_node *n, int64_t b)
     if (b >= o->keys.count || o->keys.start[b] == o->keys.start[b - 1]) return;
     for (int i = 1; i < 3; i++) {
         int64_t cols = hw_tensor_cols(n->in[i]), numbers = o->heads * o->head_width;
-        const hw_real *x = n->in[i]->data + o->keys.start[b] * cols + (i == 1 ? o->key_column : o->value_column);
-        for (int64_t j = 0; j < o->keys.length[b]; j++)
-            for (int64_t d = 0; d < numbers; d += 64 / (int64_t)sizeof *x) __builtin_prefetch(x + j * cols + d);
+        const hw_real *x = n->in[i]->data + (i == 1 ? o->key_column : o->value_column);
+        for (int64_t j = o->keys.start[b]; j < o->keys.start[b] + o->keys.length[b]; j++) {
+            const hw_real *row = x + (o->key_rows ? o->key_rows[j] : j) * cols;
+            for (int64_t d = 0; d < numbers; d += 64 / (int64_t)sizeof *x) __builtin_prefetch(row + d);
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 #include <math.h>
 
 void hw_ensemble_begin(hw_ensemble *e, int count, hw_runner *const *runners, int64_t sentences, const hw_ids *sources,
-                       int64_t slots, bool attention)
+                       int64_t most, bool attention)
 {
     hw_worker *worker = hw_runner_worker(runners[0]);
     hw_arena *arena = worker->batch;
@@ -20,7 +20,7 @@ void hw_ensemble_begin(hw_ensemble *e, int count, hw_runner *const *runners, int
     if (attention) e->recorders = hw_arena_alloc(arena, (size_t)count * sizeof *e->recorders);
     for (int k = 0; k < count; k++) {
         if (k) worker = hw_runner_worker(runners[k]);
-        hw_state_begin(&e->states[k], runners[k], worker, sentences, sources, slots);
+        hw_state_begin(&e->states[k], runners[k], worker, sentences, sources, most);
         if (!attention) continue;
         hw_recorded *entries = hw_arena_calloc(arena, (size_t)e->states[k].network->attentions, sizeof *entries);
         e->recorders[k] = (hw_recorder){.weights = true, .entries = entries};

@@ -13,9 +13,9 @@ typedef struct hw_ensemble {
 } hw_ensemble;
 
 /* Memory comes from the first network's batch arena. The calling thread's workers of all runners are taken; sources and
- * slots as hw_state_begin has them. */
+ * most as hw_state_begin has it. */
 void hw_ensemble_begin(hw_ensemble *e, int count, hw_runner *const *runners, int64_t sentences, const hw_ids *sources,
-                       int64_t slots, bool attention);
+                       int64_t most, bool attention);
 void hw_ensemble_step(hw_ensemble *e);
 void hw_ensemble_continue(hw_ensemble *e, const hw_state_row *rows, int64_t count);
 

@@ -84,10 +84,10 @@ typedef struct search {
     const hw_state *state; /* its rows */
     int64_t count, length; /* sentences; tokens that every living hypothesis has */
     sentence *sentences;
-    living *living, *next; /* [slots] beside the rows of the state: those of this step and of the next */
+    living *living, *next; /* [hypotheses] beside the rows of the state: those of this step and of the next */
     hw_state_row *next_rows;
     int64_t next_count;
-    double *coverage, *next_coverage; /* [slots, stride] what each source token was attended by living and next */
+    double *coverage, *next_coverage; /* [hypotheses, stride] what each source token was attended by living and next */
     int64_t stride;                   /* 0: nothing is covered */
     const hw_screen *screen;          /* finds the likeliest token; NULL: all logits are computed */
     int32_t *history;                 /* the tokens of a row, for the constraints */
@@ -134,7 +134,7 @@ static void go_on(search *s, const sentence *x, const hw_candidate *c)
         memcpy(s->next_coverage + s->next_count * s->stride, s->coverage + c->row * s->stride,
                (size_t)s->stride * sizeof *s->coverage);
     s->next[s->next_count] = (living){t, c->score, parent->sample};
-    s->next_rows[s->next_count++] = (hw_state_row){x - s->sentences, s->state->rows[c->row].slot, c->id};
+    s->next_rows[s->next_count++] = (hw_state_row){x - s->sentences, c->row, c->id};
 }
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
@@ -342,26 +342,26 @@ static bool can_screen(const hw_search_task *task, const hw_search_options *o)
 static void begin(search *s, const plan *p, int64_t first, int64_t count)
 {
     const hw_search_options *o = s->options;
-    int64_t slots = count * breadth(o), each = o->sampling ? o->n_best : 1;
+    int64_t most = count * breadth(o), each = o->sampling ? o->n_best : 1;
     bool cover = o->coverage_penalty > 0 && !plain(o);
-    hw_ensemble_begin(&s->ensemble, p->task->networks, p->task->runners, count, p->sorted + first, slots, cover);
+    hw_ensemble_begin(&s->ensemble, p->task->networks, p->task->runners, count, p->sorted + first, most, cover);
     s->state = hw_ensemble_state(&s->ensemble);
     if (can_screen(p->task, o)) s->screen = hw_runner_screen(p->task->runners[0]);
     hw_arena *arena = s->state->worker->batch;
     s->count = count;
     s->sentences = hw_arena_calloc(arena, (size_t)count, sizeof *s->sentences);
-    s->living = hw_arena_calloc(arena, (size_t)slots, sizeof *s->living);
-    s->next = hw_arena_calloc(arena, (size_t)slots, sizeof *s->next);
-    s->next_rows = hw_arena_calloc(arena, (size_t)slots, sizeof *s->next_rows);
+    s->living = hw_arena_calloc(arena, (size_t)most, sizeof *s->living);
+    s->next = hw_arena_calloc(arena, (size_t)most, sizeof *s->next);
+    s->next_rows = hw_arena_calloc(arena, (size_t)most, sizeof *s->next_rows);
     if (cover) {
         s->stride = p->sorted[first].count + 1; /* the longest goes first */
-        s->coverage = hw_arena_calloc(arena, (size_t)(slots * s->stride), sizeof *s->coverage);
-        s->next_coverage = hw_arena_calloc(arena, (size_t)(slots * s->stride), sizeof *s->coverage);
+        s->coverage = hw_arena_calloc(arena, (size_t)(most * s->stride), sizeof *s->coverage);
+        s->next_coverage = hw_arena_calloc(arena, (size_t)(most * s->stride), sizeof *s->coverage);
     }
     for (int64_t i = 0; i < count; i++) begin_sentence(s, p, &s->sentences[i], p->places[first + i]);
     for (int64_t i = 0; i < count * each; i++) {
         s->living[i].sample = i % each;
-        s->next_rows[i] = (hw_state_row){.sentence = i / each, .slot = i, .id = HW_BEGIN};
+        s->next_rows[i] = (hw_state_row){.sentence = i / each, .from = i, .id = HW_BEGIN};
     }
     hw_ensemble_continue(&s->ensemble, s->next_rows, count * each);
 }

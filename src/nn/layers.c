@@ -103,19 +103,14 @@ static hw_tensor *attend(const hw_pass *pass, const hw_attention_layer *a, hw_te
     return hw_linear(pass->tape, heads, a->output_weight, a->output_bias, HW_IDENTITY, none());
 }
 
-/* Writes keys and values of the new rows behind those in the cache; -> the segments of old and new together. */
-static hw_segments append(const hw_pass *pass, const hw_attention_layer *a, const hw_tensor *qkv,
-                          const hw_segments *rows, const hw_layer_cache *cache)
+/* Writes keys and values of the new rows, one a hypothesis, into the cache. */
+static void append(const hw_attention_layer *a, const hw_tensor *qkv, const hw_segments *rows,
+                   const hw_layer_cache *cache)
 {
     int64_t width = a->heads * a->head_width, ld = hw_tensor_cols(cache->keys_values);
-    int64_t *length = hw_arena_alloc(hw_tape_arena(pass->tape), (size_t)rows->count * sizeof *length);
-    for (int64_t b = 0; b < rows->count; b++) {
-        for (int64_t i = 0; i < rows->length[b]; i++)
-            memcpy(cache->keys_values->data + (cache->start[b] + cache->length[b] + i) * ld,
-                   qkv->data + (rows->start[b] + i) * 3 * width + width, (size_t)(2 * width) * sizeof(hw_real));
-        length[b] = cache->length[b] + rows->length[b];
-    }
-    return (hw_segments){rows->count, cache->start, length};
+    for (int64_t b = 0; b < rows->count; b++)
+        memcpy(cache->keys_values->data + (cache->next + b) * ld, qkv->data + rows->start[b] * 3 * width + width,
+               (size_t)(2 * width) * sizeof(hw_real));
 }
 
 hw_tensor *hw_self_attention(const hw_pass *pass, const hw_attention_layer *a, hw_tensor *x, hw_segments rows,
@@ -129,7 +124,9 @@ hw_tensor *hw_self_attention(const hw_pass *pass, const hw_attention_layer *a, h
         .queries = rows, .keys = rows, .key_column = width, .value_column = 2 * width, .causal = causal};
     hw_tensor *memory = qkv;
     if (cache) {
-        o.keys = append(pass, a, qkv, &rows, cache);
+        append(a, qkv, &rows, cache);
+        o.keys = cache->at;
+        o.key_rows = cache->past;
         o.key_column = 0;
         o.value_column = width;
         memory = cache->keys_values;

@@ -14,6 +14,7 @@ typedef struct hw_attention_head {
     int64_t n, m, width; /* queries, keys, K */
     const hw_real *q, *k, *v;
     int64_t ldq, ldk, ldv; /* distances of rows */
+    const int32_t *rows;   /* of k and v, [m], for `single` alone; NULL: 0, 1, 2 ... */
     hw_real scale;
     bool causal;
     const hw_dropout *drop;

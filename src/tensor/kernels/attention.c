@@ -162,15 +162,18 @@ static void block_weights(const hw_attention_head *h, const hw_real *kt, int64_t
     softmax_block(h, i, rows, a);
 }
 
+HW_INLINE int64_t row_of(const hw_attention_head *h, int64_t key) { return h->rows ? h->rows[key] : key; }
+
 /* Scores of one query, four keys at a time and without transposing them, each a sum over 16 lanes. Behind the m-th up to
  * the next fourth stands anything. */
-static void single_scores(const hw_real *q, const hw_real *k, int64_t ldk, int64_t m, int64_t width, hw_real *scores)
+static void single_scores(const hw_real *q, const hw_real *k, const hw_attention_head *h, hw_real *scores)
 {
+    int64_t m = h->m, width = h->width;
     for (int64_t j = 0; j < m; j += 4) {
         const hw_real *key[4];
         hw_v16 acc[4];
         for (int i = 0; i < 4; i++) {
-            key[i] = k + (j + i < m ? j + i : m - 1) * ldk;
+            key[i] = k + row_of(h, j + i < m ? j + i : m - 1) * h->ldk;
             acc[i] = hw_v16_zero();
         }
         int64_t d = 0;
@@ -186,7 +189,7 @@ static void single_scores(const hw_real *q, const hw_real *k, int64_t ldk, int64
 
 static void single_weights(const hw_attention_head *h, hw_real *a)
 {
-    single_scores(h->q, h->k, h->ldk, h->m, h->width, a);
+    single_scores(h->q, h->k, h, a);
     softmax_row(a, h->m, hw_attention_stride(h->m), h->scale);
 }
 
@@ -236,12 +239,13 @@ HW_INLINE void single_values(int heads, const hw_attention_head *h, const hw_rea
         int64_t left = width - d;
         hw_v16 acc[SINGLE_HEADS];
         for (int i = 0; i < heads; i++) acc[i] = hw_v16_zero();
-        for (int64_t j = 0; j < h->m; j++)
-            for (int i = 0; i < heads; i++) {
-                const hw_real *at = v + j * h->ldv + i * width + d;
+        for (int64_t j = 0; j < h->m; j++) {
+            const hw_real *at = v + row_of(h, j) * h->ldv + d;
+            for (int i = 0; i < heads; i++, at += width) {
                 hw_v16 value = left >= HW_LANES ? hw_v16_load(at) : hw_v16_load_part(at, left, 0);
                 acc[i] = hw_v16_fma(hw_v16_set1(a[i * stride + j]), value, acc[i]);
             }
+        }
         for (int i = 0; i < heads; i++)
             if (left >= HW_LANES)
                 hw_v16_store(out + i * width + d, acc[i]);
@@ -260,7 +264,7 @@ static void single(const hw_attention_head *h, int64_t heads, const hw_real *sha
         for (int64_t i = 0; i < left; i++) {
             seen[i] = h->m;
             scale[i] = h->scale * (sharpness ? sharpness[first + i] : 1);
-            single_scores(h->q + at + i * width, h->k + at + i * width, h->ldk, h->m, width, a + i * stride);
+            single_scores(h->q + at + i * width, h->k + at + i * width, h, a + i * stride);
         }
         softmax_all(a, left, stride, seen, scale);
         if (left == SINGLE_HEADS)
