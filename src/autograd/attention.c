@@ -131,7 +131,7 @@ static void fetch_ahead(const hw_node *n, int64_t b)
         const hw_real *x = n->in[i]->data + (i == 1 ? o->key_column : o->value_column);
         for (int64_t j = o->keys.start[b]; j < o->keys.start[b] + o->keys.length[b]; j++) {
             const hw_real *row = x + (o->key_rows ? o->key_rows[j] : j) * cols;
-            for (int64_t d = 0; d < numbers; d += 64 / (int64_t)sizeof *x) __builtin_prefetch(row + d);
+            for (int64_t d = 0; d < numbers; d += 64 / (int64_t)sizeof *x) __builtin_prefetch(row + d, 0, 2);
         }
     }
 }

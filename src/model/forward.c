@@ -1,5 +1,6 @@
 /* How the Transformer runs: encoder, decoder, output layer (Vaswani et al. 2017, figure 1). */
 #include <math.h>
+#include <string.h>
 
 #include <headwise/model.h>
 
@@ -25,12 +26,38 @@ static hw_tensor *final_norm(const hw_pass *pass, const hw_norm_layer *n, hw_ten
     return hw_layer_norm(pass->tape, x, n->gamma, n->beta);
 }
 
+/* In inference nobody comes back to what a layer computed, so the next one computes where it did, in memory that is in
+ * cache still; only its result is carried over. */
+typedef struct layer_memory {
+    hw_arena *arena;
+    hw_tensor *result; /* NULL: all stays as it is */
+    hw_arena_mark mark;
+} layer_memory;
+
+static layer_memory begin_layers(const hw_pass *pass, const hw_tensor *x)
+{
+    layer_memory m = {.arena = hw_tape_arena(pass->tape)};
+    if (hw_tape_mode(pass->tape) == HW_INFERENCE && !pass->recorder)
+        m.result = hw_tensor_new(m.arena, x->rank, x->shape);
+    m.mark = hw_arena_begin(m.arena);
+    return m;
+}
+
+static hw_tensor *end_layer(const layer_memory *m, hw_tensor *x)
+{
+    if (!m->result) return x;
+    memcpy(m->result->data, x->data, (size_t)hw_tensor_size(x) * sizeof *x->data);
+    hw_arena_end(m->arena, m->mark);
+    return m->result;
+}
+
 hw_tensor *hw_encode(const hw_pass *pass, const hw_transformer *m, const hw_token_rows *source)
 {
     hw_tensor *x = embed(pass, m, m->source_embedding, source, &m->source_dropout, "source embedding");
+    layer_memory memory = begin_layers(pass, x);
     for (int64_t l = 0; l < m->options.encoder_layers; l++) {
         x = hw_self_attention(pass, &m->encoder[l].self, x, source->segments, false, NULL);
-        x = hw_feed_forward(pass, &m->encoder[l].feed_forward, x);
+        x = end_layer(&memory, hw_feed_forward(pass, &m->encoder[l].feed_forward, x));
     }
     return final_norm(pass, &m->encoder_norm, x);
 }
@@ -45,11 +72,12 @@ hw_tensor *hw_decode(const hw_pass *pass, const hw_transformer *m, const hw_toke
                      hw_segments keys, const hw_layer_cache *cache)
 {
     hw_tensor *x = embed(pass, m, m->target_embedding, target, &m->target_dropout, "target embedding");
+    layer_memory memory = begin_layers(pass, x);
     for (int64_t l = 0; l < m->options.decoder_layers; l++) {
         const hw_decoder_layer *d = &m->decoder[l];
         x = hw_self_attention(pass, &d->self, x, target->segments, true, cache ? &cache[l] : NULL);
         x = hw_cross_attention(pass, &d->cross, x, target->segments, cross, d->key_column, d->value_column, keys);
-        x = hw_feed_forward(pass, &d->feed_forward, x);
+        x = end_layer(&memory, hw_feed_forward(pass, &d->feed_forward, x));
     }
     return final_norm(pass, &m->decoder_norm, x);
 }
