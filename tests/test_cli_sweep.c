@@ -1,5 +1,5 @@
 /* All commands and verbs, one after the other: each has --help and --version, wants no option that it has not, and with
- * --json prints JSON and nothing else. A command that is new needs a row here. */
+ * --json prints JSON and nothing else. A command that is new needs a row here. What they say stands in tests/rows/says.txt. */
 #include <check.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "support_files.h"
 #include "support_report.h"
+#include "support_rows.h"
 
 /* The call of each that has --json, `@` being the directory of support_report.h; they run in this order. */
 static const char *const calls[] = {
@@ -122,6 +123,9 @@ START_TEST(every_command)
 }
 END_TEST
 
+START_TEST(says) { rows_run("says", _i); }
+END_TEST
+
 Suite *test_cli_sweep(void);
 Suite *test_cli_sweep(void)
 {
@@ -130,6 +134,10 @@ Suite *test_cli_sweep(void)
     tcase_add_checked_fixture(t, begin, report_end);
     tcase_add_test(t, json);
     tcase_add_test(t, every_command);
+    suite_add_tcase(suite, t);
+    t = tcase_create("says");
+    tcase_add_checked_fixture(t, scratch_begin_in_memory, scratch_end);
+    tcase_add_loop_test(t, says, 0, rows_count("says"));
     suite_add_tcase(suite, t);
     return suite;
 }
