@@ -9,6 +9,7 @@
 #include "support_files.h"
 #include "support_report.h"
 #include "support_rows.h"
+#include "support_toy.h"
 
 /* The call of each that has --json, `@` being the directory of support_report.h; they run in this order. */
 static const char *const calls[] = {
@@ -21,13 +22,13 @@ static const char *const calls[] = {
     "inspect @/model --source cat",
     "heads stats @/model --data few",
     "heads roles @/model --data few",
-    "heads align @/model",
+    "heads align @/model --data few",
     "heads ablate @/model --data few",
     "heads importance @/model --data few",
     "heads prune @/model --data few --set data.valid=few",
     "heads probe @/model --words 50 --seeds 1 --label position",
     "heads diversity @/model --data few",
-    "heads compare @/model @/model",
+    "heads compare @/model @/model --data few",
     "heads trace @/tracked",
     "heads show @/model encoder.0.self.0 --source cat",
     "generate data/toy/grammar.yaml --output @/made --pairs 9 --valid 2 --test 2",
@@ -39,7 +40,7 @@ static const char *const calls[] = {
     "bench latency toy --source @/few.en --target @/few.fr --vocabulary 20",
     "bench multiply toy --rows 1 --vocabulary 20 --seconds 0.001",
 };
-enum { CALLS = sizeof calls / sizeof *calls };
+enum { CALLS = sizeof calls / sizeof *calls, FEW = 3 };
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ static void begin(void)
 {
     report_begin();
     arena = scratch_arena();
-    report_set("few", "the cat sat on the mat\nthis cat is red\n", "le chat était assis sur le tapis\nce chat est rouge\n");
+    toy_copy("test", "few", FEW, true);
 }
 
 static bool begins(const char *text, const char *with)
@@ -60,7 +61,7 @@ static bool begins(const char *text, const char *with)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-/* One value, or one for each of the two pairs. */
+/* One value, or one for each pair. */
 static void check_json(const char *call, const char *text)
 {
     size_t at = 0, values = 0, size = strlen(text);
@@ -76,7 +77,7 @@ static void check_json(const char *call, const char *text)
     }
     ck_assert_msg(at == size, "%s --json prints %s", call, text + at);
     bool lines = begins(call, "translate") || begins(call, "score");
-    ck_assert_msg(values == (lines ? 2 : 1), "%s --json prints %zu values", call, values);
+    ck_assert_msg(values == (lines ? FEW : 1), "%s --json prints %zu values", call, values);
 }
 
 START_TEST(json)

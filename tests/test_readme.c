@@ -25,7 +25,7 @@ static const char prelude[] =
     "set -e -o pipefail\n"
     "train() { bin/train \"$@\" --set training.max_steps=2 --set training.warmup_steps=1 --set training.batch_tokens=200 "
     "--set training.validate_every=1 --set training.validate_sentences=3 --set training.metric=loss; }\n"
-    "heads() { bin/heads \"$@\" --data few; }\n" /* the first pairs of the test set */
+    "heads() { if [ $1 = trace ]; then bin/heads \"$@\"; else bin/heads \"$@\" --data few; fi; }\n" /* few pairs */
     "target() { grep -qE \"^([a-z -]+ )?$1( [a-z -]+)?:\" Makefile; }\n";
 
 /* What stands in a command, and what runs in its place. All rows apply, from the first on. `other`: the run is another
