@@ -7,11 +7,15 @@
 
 #include <string.h>
 
-/* Where `key` was set; where it has its default, where `other` (may be NULL) was; else the file. */
+/* Was it set by an option of a command, over what files say? */
+static bool by_command(const char *place) { return place && !strncmp(place, "--", 2); }
+
+/* Where `key` was set; where it has its default, or only `other` (may be NULL) was set by a command, where that was;
+ * else the file. */
 static const char *place_of(const hw_config *config, const char *key, const char *other)
 {
-    const char *place = hw_config_place(config, key);
-    if (!place && other) place = hw_config_place(config, other);
+    const char *place = hw_config_place(config, key), *second = other ? hw_config_place(config, other) : NULL;
+    if (!place || (by_command(second) && !by_command(place))) place = second ? second : place;
     if (!place) place = config->file;
     return place ? place : "configuration";
 }
