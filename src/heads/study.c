@@ -24,11 +24,11 @@ static bool is_punctuation(const char *text, size_t bytes)
 
 static int32_t rank_of(int32_t id) { return id == HW_UNKNOWN ? INT32_MAX : id; }
 
-static int32_t rarest(const hw_token *tokens, int64_t count)
+static int32_t rarest(const hw_tokens *all, int64_t from, int64_t count)
 {
     int32_t rank = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (rank_of(tokens[i].id) > rank) rank = rank_of(tokens[i].id);
+    for (int64_t i = from; i < from + count; i++)
+        if (rank_of(all->items[i].id) > rank) rank = rank_of(all->items[i].id);
     return rank;
 }
 
@@ -54,7 +54,7 @@ static void split_words(const hw_side *side, const char *mark, const char *line,
                                    .bytes = size,
                                    .first = (int32_t)at,
                                    .count = tokens[w],
-                                   .rank = rarest(all->items + at, tokens[w]),
+                                   .rank = rarest(all, at, tokens[w]),
                                    .punctuation = is_punctuation(line + from, size),
                                    .goes_on = ends_in(line + from, size, mark)};
         at += tokens[w];

@@ -43,7 +43,7 @@ const int32_t *hw_link_store_numbers(const hw_link_store *s, int64_t pair, int64
 {
     const int64_t *start = start_of(s, pair);
     *count = start[1] - start[0];
-    return (const int32_t *)s->numbers.data + start[0];
+    return *count ? (const int32_t *)s->numbers.data + start[0] : NULL;
 }
 
 hw_word_links hw_link_store_at(const hw_link_store *s, int64_t pair)

@@ -18,6 +18,7 @@ static bool same_tokens(const hw_token *a, const hw_token *b, int64_t count)
 /* Where the tokens of the word stand in the line's from `at` on; at the end where they do not. */
 static int64_t find_run(const hw_tokens *all, int64_t at, const hw_tokens *word)
 {
+    if (!word->count) return at;
     while (at + word->count <= all->count && !same_tokens(all->items + at, word->items, word->count)) at++;
     return at + word->count <= all->count ? at : all->count - word->count;
 }

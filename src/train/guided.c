@@ -36,6 +36,7 @@ static bool begins_token(const hw_pair_links *l, int64_t i)
 int64_t hw_guided_tokens(const hw_batch *batch)
 {
     int64_t count = 0;
+    HW_CHECK(batch->links, "guided alignment of a batch without links");
     for (int64_t b = 0; b < batch->sentences; b++)
         for (int64_t i = 0; i < batch->links[b].count; i++) count += begins_token(&batch->links[b], i);
     return count;
