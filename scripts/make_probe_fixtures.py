@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes tests/fixtures/heads/probe.json: linear probes as NumPy has them, trained as src/heads/probe.c says (standardised
 inputs, mean cross-entropy with weight decay, 150 steps of Adam from 0), how many test rows they get right, -log2 p of all
-test labels, and the online code length of the labels learnt from.
+test labels, the online code length of the labels learnt from, and selectivity: by how much the share of right rows exceeds
+that with control labels, a random one for each word type (Hewitt and Liang 2019).
 
     pip install numpy
     python3 scripts/make_probe_fixtures.py
@@ -14,6 +15,7 @@ import numpy as np
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "heads" / "probe.json"
 RANDOM = np.random.default_rng(20240713)
+CONTROL = np.random.default_rng(5)
 
 
 def softmax(s):
@@ -64,7 +66,13 @@ def case(count, width, classes, noise, constant=False):
         x[:, 1] = 0.25
     x = x.round(3)
     p = train(x[:count], labels[:count], classes)(x[count:])
-    return {"width": width, "classes": classes, "learn": x[:count].ravel().tolist(), "learn_labels": labels[:count].tolist(),
+    words = CONTROL.integers(0, 12, 2 * count)
+    control = CONTROL.integers(0, classes, 12)[words]
+    q = train(x[:count], control[:count], classes)(x[count:])
+    right, by_chance = (p.argmax(axis=1) == labels[count:]).mean(), (q.argmax(axis=1) == control[count:]).mean()
+    return {"control_learn": control[:count].tolist(), "control_test": control[count:].tolist(),
+            "selectivity": float(right - by_chance),
+            "width": width, "classes": classes, "learn": x[:count].ravel().tolist(), "learn_labels": labels[:count].tolist(),
             "test": x[count:].ravel().tolist(), "test_labels": labels[count:].tolist(),
             "right": int((p.argmax(axis=1) == labels[count:]).sum()), "bits": bits(p, labels[count:]),
             "code_length": code_length(x[:count], labels[:count], classes)}

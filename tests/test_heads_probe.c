@@ -114,6 +114,11 @@ START_TEST(against_numpy)
         ck_assert_double_eq_tol(bits, want, 1e-6 * want);
         want = json_number_value(json_object_get(o, "code_length"));
         ck_assert_double_eq_tol(hw_probe_code_length(&learn, 0, 1), want, 1e-6 * want);
+        double share = (double)hw_probe_test(p, &test, NULL, NULL) / (double)test.count;
+        learn = data_of(o, "learn", "control_learn"), test = data_of(o, "test", "control_test");
+        p = hw_probe_train(&learn, 0, 1, arena);
+        double control = (double)hw_probe_test(p, &test, NULL, NULL) / (double)test.count;
+        ck_assert_double_eq_tol(share - control, json_number_value(json_object_get(o, "selectivity")), 1e-6);
     }
     json_decref(all);
 }

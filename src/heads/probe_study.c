@@ -336,6 +336,16 @@ static sides vectors_of(const hw_bundle *bundle, const hw_bundle *fresh, const h
                    hw_vectors_of(fresh->network, test, middle, tested, side, arena)};
 }
 
+static void nothing(const json_t *skipped, hw_arena *arena, hw_error *err)
+{
+    const char *all = "";
+    size_t i;
+    json_t *why;
+    json_array_foreach(skipped, i, why) all =
+        hw_arena_string(arena, "%s%s%s", all, i ? "; " : "", json_string_value(why));
+    hw_fail(err, "there is nothing to probe: %s", all);
+}
+
 hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, const hw_study_set *test,
                           const hw_probe_options *o, hw_progress_function progress, void *context, hw_arena *arena,
                           hw_error *err)
@@ -347,7 +357,6 @@ hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, co
     int64_t labels = 0, done = 0;
     while (hw_probe_label_at((int)labels)) labels++;
     double begun = hw_seconds();
-    char why[2][256] = {"", ""};
     for (int side = 0; side < 2; side++) {
         sides v = vectors_of(bundle, fresh, learn, test, side, o, arena);
         for (int i = 0; i < labels; i++, done++) {
@@ -364,14 +373,14 @@ hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, co
                 probe_label(out, &t, arena);
                 continue;
             }
-            snprintf(why[side], sizeof why[side], "%s: %s: %s", side ? "target" : "source", t.label->name, reason);
-            json_array_append_new(out->skipped, json_string(why[side]));
+            const char *why = hw_arena_string(arena, "%s: %s: %s", side ? "target" : "source", t.label->name, reason);
+            json_array_append_new(out->skipped, json_string(why));
         }
     }
     hw_bundle_free(fresh);
     if (out->count) return out;
+    nothing(out->skipped, arena, err);
     json_decref(out->skipped);
-    hw_fail(err, "there is nothing to probe: %s; %s", why[0], why[1]);
     return NULL;
 }
 
