@@ -45,6 +45,25 @@ static void number(hw_cli_table *t, const json_t *row, const char *key)
         hw_cli_cell(t, "-");
 }
 
+/* Which attentions have one head only, so that nothing in them can be compared. */
+static void print_single(hw_heads *h, const json_t *result)
+{
+    const json_t *layers = json_object_get(result, "layers");
+    const char *single = "";
+    size_t i, count = 0;
+    json_t *row;
+    json_array_foreach(layers, i, row)
+    {
+        if (json_integer_value(json_object_get(row, "heads")) > 1) continue;
+        single = hw_arena_string(h->cli->arena, "%s%s%s", single, count++ ? ", " : "",
+                                 json_string_value(json_object_get(row, "name")));
+    }
+    if (count == json_array_size(layers))
+        printf("every attention of this model has one head: there is nothing to diversify\n");
+    else if (count)
+        printf("one head, so nothing to compare in the layer: %s\n", single);
+}
+
 static void print_layers(hw_heads *h, const json_t *result)
 {
     hw_cli_table *t = hw_cli_table_new(h->cli->arena, "lrrrrrrrrr");
@@ -69,6 +88,7 @@ static void print_layers(hw_heads *h, const json_t *result)
                json_number_value(json_object_get(kind, "effective_heads")),
                (int)json_integer_value(json_object_get(kind, "heads")));
     }
+    print_single(h, result);
 }
 
 static void print_map(hw_heads *h, const json_t *result)

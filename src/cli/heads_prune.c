@@ -114,31 +114,44 @@ static void print(hw_heads *h, const json_t *result)
 
 /* ---- removal ----------------------------------------------------------------------------------------------------- */
 
+/* Are there so many heads beside the one that each attention keeps? */
+static bool may_go(hw_heads *h, int64_t count, hw_error *err)
+{
+    int all, attentions = h->bundle->network->attentions;
+    hw_heads_of(h->bundle->network, h->cli->arena, &all);
+    if (all == attentions)
+        return hw_fail(err, "--remove %lld: every attention of the network has one head only; none can go",
+                       (long long)count);
+    if (count <= all - attentions) return true;
+    return hw_fail(
+        err, "--remove %lld: the network has %d heads in %d attentions, each of which keeps one; at most %d can go",
+        (long long)count, all, attentions, all - attentions);
+}
+
 /* The names of the first heads to go; their places in the network go to `places`. */
-static bool first_to_go(hw_heads *h, const json_t *result, int count, const char **names, int *places, hw_error *err)
+static void first_to_go(hw_heads *h, const json_t *result, int count, const char **names, int *places)
 {
     const json_t *steps = json_object_get(result, "heads");
-    int all, most = (int)json_array_size(steps) - 1;
+    int all;
     const hw_head *heads = hw_heads_of(h->bundle->network, h->cli->arena, &all);
-    if (!most) return hw_fail(err, "--remove %d: every attention of the network has one head only; none can go", count);
-    if (count > most)
-        return hw_fail(err,
-                       "--remove %d: the network has %d heads in %d attentions, each of which keeps one; at most %d "
-                       "can go",
-                       count, all, h->bundle->network->attentions, most);
     for (int i = 0; i < count; i++) {
         names[i] = json_string_value(json_object_get(json_array_get(steps, (size_t)i + 1), "name"));
         for (places[i] = 0; strcmp(heads[places[i]].name, names[i]);) places[i]++;
     }
-    return true;
+}
+
+/* May a model be put there? */
+static bool may_stand(const char *directory, hw_error *err)
+{
+    char path[HW_PATH];
+    if (!hw_bundle_path(path, directory, "config.yaml", err)) return false;
+    return !hw_file_exists(path) || hw_fail(err, "%s: there is a model already; name another directory", directory);
 }
 
 static bool save(const hw_bundle *part, const char *directory, hw_error *err)
 {
-    char path[HW_PATH];
-    if (!hw_bundle_path(path, directory, "config.yaml", err)) return false;
-    if (hw_file_exists(path)) return hw_fail(err, "%s: there is a model already; name another directory", directory);
-    return hw_bundle_save_texts(part, directory, err) && hw_bundle_save_model(part->network, NULL, directory, err);
+    return may_stand(directory, err) && hw_bundle_save_texts(part, directory, err) &&
+           hw_bundle_save_model(part->network, NULL, directory, err);
 }
 
 static json_t *removal_json(const hw_removal *r, const char *directory, const char *const *names, int count)
@@ -180,14 +193,11 @@ static bool remove_heads(hw_heads *h, const json_t *result, hw_error *err)
 {
     const options *o = (const options *)h->options;
     hw_arena *arena = h->cli->arena;
-    int count = o->remove < INT32_MAX ? (int)o->remove : INT32_MAX;
-    size_t most = json_array_size(json_object_get(result, "heads"));
-    const char **names = hw_arena_alloc(arena, most * sizeof *names);
-    int *places = hw_arena_alloc(arena, most * sizeof *places);
+    int count = (int)o->remove, *places = hw_arena_alloc(arena, (size_t)count * sizeof *places);
+    const char **names = hw_arena_alloc(arena, (size_t)count * sizeof *names);
     hw_study_set test;
-    if (!first_to_go(h, result, count, names, places, err) ||
-        !hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &test, err))
-        return false;
+    first_to_go(h, result, count, names, places);
+    if (!hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &test, err)) return false;
     hw_bundle *part = hw_bundle_without(h->bundle, names, count, o->output, arena, err);
     if (!part) return false;
     bool ok = save(part, o->output, err);
@@ -232,9 +242,10 @@ const hw_heads_verb hw_heads_prune = {.name = "prune",
 
 static int write_model(hw_heads *h, const void *argument)
 {
-    (void)argument;
+    const options *o = argument;
     hw_error err;
-    json_t *result = hw_heads_result(h, &hw_heads_prune, &err);
+    json_t *result =
+        may_go(h, o->remove, &err) && may_stand(o->output, &err) ? hw_heads_result(h, &hw_heads_prune, &err) : NULL;
     if (!result) return hw_cli_fail(&err);
     bool ok = remove_heads(h, result, &err);
     json_decref(result);
@@ -249,7 +260,7 @@ static int run(hw_cli *cli)
         hw_cli_say("heads prune: --remove N and --output DIR go together");
         return HW_CLI_USAGE;
     }
-    return o.remove ? hw_heads_with(cli, &o.common, write_model, NULL) : hw_heads_run(cli, &o.common, &hw_heads_prune);
+    return o.remove ? hw_heads_with(cli, &o.common, write_model, &o) : hw_heads_run(cli, &o.common, &hw_heads_prune);
 }
 
 const hw_cli_command hw_cli_heads_prune = {
