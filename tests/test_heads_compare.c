@@ -63,7 +63,8 @@ START_TEST(means_of_runs_equal_scipy)
         hw_difference welch = hw_runs_difference(a, n, b, m, false);
         near(welch.value, json_number_value(json_object_get(c, "value")));
         expect_interval(welch, json_object_get(c, "welch"));
-        if (json_object_get(c, "paired")) expect_interval(hw_runs_difference(a, n, b, m, true), json_object_get(c, "paired"));
+        if (json_object_get(c, "paired"))
+            expect_interval(hw_runs_difference(a, n, b, m, true), json_object_get(c, "paired"));
     }
 }
 END_TEST
@@ -142,8 +143,10 @@ static toy_study *network_new(int64_t pairs)
 
 static json_t *to_json(const hw_head_profile *p, const double *distances, int count)
 {
-    json_t *all = json_pack("[f, f, f]", hw_tally_score(&p->entropy), hw_tally_score(&p->js), hw_tally_score(&p->position));
-    for (int i = 0; i < count; i++) json_array_append_new(all, isnan(distances[i]) ? json_null() : json_real(distances[i]));
+    json_t *all =
+        json_pack("[f, f, f]", hw_tally_score(&p->entropy), hw_tally_score(&p->js), hw_tally_score(&p->position));
+    for (int i = 0; i < count; i++)
+        json_array_append_new(all, isnan(distances[i]) ? json_null() : json_real(distances[i]));
     return all;
 }
 
@@ -262,8 +265,8 @@ static const json_t *figure(const json_t *result, const char *name)
 {
     size_t i;
     json_t *o;
-    json_array_foreach(json_object_get(result, "figures"), i, o)
-        if (!strcmp(json_string_value(json_object_get(o, "figure")), name)) return o;
+    json_array_foreach(json_object_get(result, "figures"), i,
+                       o) if (!strcmp(json_string_value(json_object_get(o, "figure")), name)) return o;
     return NULL;
 }
 static double number(const json_t *o, const char *key)
@@ -276,7 +279,8 @@ static double number(const json_t *o, const char *key)
 static json_t *compared(toy_study *s, int count, const double *losses, const int64_t *seeds, int against)
 {
     json_t *roles = json_loads("{\"heads\": [{\"name\": \"encoder.0.self.0\", \"roles\": [{\"role\": \"previous\", "
-                               "\"found\": true}, {\"role\": \"next\", \"found\": false}]}]}", 0, NULL);
+                               "\"found\": true}, {\"role\": \"next\", \"found\": false}]}]}",
+                               0, NULL);
     json_t *diversity = json_loads("{\"overall\": {\"cka\": 0.5}}", 0, NULL);
     hw_compared runs[8];
     double *distances[8];
@@ -354,8 +358,9 @@ static void begin(void)
 
 static const char *make_model(const char *name, uint64_t seed, const char *words, const char *settings)
 {
-    const hw_config *c = tiny_config(arena, hw_arena_string(arena, "text.shared_vocabulary=true;data.dir=%s;data.train=train;"
-                                                                   "data.source=en;data.target=fr;training.seed=%d;%s",
+    const hw_config *c = tiny_config(arena, hw_arena_string(arena,
+                                                            "text.shared_vocabulary=true;data.dir=%s;data.train=train;"
+                                                            "data.source=en;data.target=fr;training.seed=%d;%s",
                                                             scratch_path("."), (int)seed, settings));
     hw_bundle *b = tiny_bundle(arena, c, words, NULL);
     hw_parameters_initialise(b->network->parameters, seed);
@@ -409,8 +414,10 @@ START_TEST(other_data_is_refused)
     scratch_text("other.en", "a b\n");
     scratch_text("other.fr", "a b\n");
     const char *other = make_model("other", 1, "a b c d e .", "data.train=other");
-    message = hw_arena_string(arena, "headwise: %s and %s were trained on different data: %s/train.en and %s/other.en "
-                                     "differ; %s", a, other, scratch_path("."), scratch_path("."), advice);
+    message = hw_arena_string(arena,
+                              "headwise: %s and %s were trained on different data: %s/train.en and %s/other.en "
+                              "differ; %s",
+                              a, other, scratch_path("."), scratch_path("."), advice);
     expect(RUN("heads", "compare", a, other), 1, "", message);
     /* Where the files are gone, the directories still tell. */
     remove(scratch_path("other.en"));

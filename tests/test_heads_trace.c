@@ -65,7 +65,8 @@ START_TEST(a_look_is_a_study_of_the_halves)
     ck_assert_msg(b != NULL, "%s", err.message);
     hw_study_set even, odd;
     ck_assert_msg(hw_study_set_load(arena, b, scratch_path("."), "even", &even, &err) &&
-                      hw_study_set_load(arena, b, scratch_path("."), "odd", &odd, &err), "%s", err.message);
+                      hw_study_set_load(arena, b, scratch_path("."), "odd", &odd, &err),
+                  "%s", err.message);
     const hw_roles *roles = hw_roles_study(b, &even, &odd, &(hw_roles_options){.trials = 0}, NULL, NULL, arena, &err);
     ck_assert_msg(roles != NULL, "%s", err.message);
     hw_tracer *tracer = hw_tracer_new(b, 1000, &err);
@@ -155,8 +156,10 @@ START_TEST(what_cannot_be_tracked)
 {
     train_call call = {0};
     train_refused(&call, train_config(arena, "t", "training.track_heads=1"),
-                  hw_arena_string(arena, "%s/valid: roles of heads are chosen on one pair and scored on another, so "
-                                         "training.track_heads needs two pairs at least", scratch_path("data")));
+                  hw_arena_string(arena,
+                                  "%s/valid: roles of heads are chosen on one pair and scored on another, so "
+                                  "training.track_heads needs two pairs at least",
+                                  scratch_path("data")));
     ck_assert(!hw_file_exists(scratch_path("t/config.yaml")));
     hw_config *c = hw_config_new(arena);
     hw_error err;
@@ -176,10 +179,11 @@ static const char *by_hand(const char *a, const char *b)
 {
     const char *all = HEADER;
     for (int i = 0; a[i]; i++)
-        all = hw_arena_string(arena, "%s%d\tencoder.0.self.0\tprevious\tall\t\t0.%d\t0.25\t0.01\t%c\n"
-                                     "%d\tencoder.0.self.1\tprevious\tall\t\t0.5\t0.25\t0.01\t%c\n"
-                                     "%d\tencoder.0.self.0\tentropy\t\t\t1.5\t\t\t\n", all, 10 * (i + 1), i + 1, a[i],
-                              10 * (i + 1), b[i], 10 * (i + 1));
+        all = hw_arena_string(arena,
+                              "%s%d\tencoder.0.self.0\tprevious\tall\t\t0.%d\t0.25\t0.01\t%c\n"
+                              "%d\tencoder.0.self.1\tprevious\tall\t\t0.5\t0.25\t0.01\t%c\n"
+                              "%d\tencoder.0.self.0\tentropy\t\t\t1.5\t\t\t\n",
+                              all, 10 * (i + 1), i + 1, a[i], 10 * (i + 1), b[i], 10 * (i + 1));
     hw_error err;
     ck_assert(hw_directory_make(scratch_path("m"), &err));
     return scratch_text("m/heads_trace.tsv", all);
@@ -200,7 +204,8 @@ static const struct {
     int heads;
 } courses[] = {
     {"0011", "0001", 30, 30, 30, 30, "encoder.0.self.0", 2},
-    {"1101", "0111", 40, 10, 20, 10, "encoder.0.self.1", 2}, /* what goes and comes again arises when it comes to stay */
+    {"1101", "0111", 40, 10, 20, 10, "encoder.0.self.1",
+     2}, /* what goes and comes again arises when it comes to stay */
     {"1110", "0000", -1, 10, -1, 10, NULL, 0},
     {"1111", "0010", 10, 10, 10, 10, "encoder.0.self.0", 1},
     {"1", "0", 10, 10, 10, 10, "encoder.0.self.0", 1},
@@ -281,8 +286,9 @@ END_TEST
 static const struct {
     const char *lines, *message; /* behind the path */
 } damaged[] = {
-    {NULL, ": heads were not tracked in training; train with training.track_heads (such as 400, pairs of the validation "
-           "set), which looks at them at every validation"},
+    {NULL,
+     ": heads were not tracked in training; train with training.track_heads (such as 400, pairs of the validation "
+     "set), which looks at them at every validation"},
     {"", "/heads_trace.tsv:1: the columns are not those of a trace; the file is damaged"},
     {"step\tloss\n", "/heads_trace.tsv:1: the columns are not those of a trace; the file is damaged"},
     {HEADER, "/heads_trace.tsv: the network was not validated yet, so there is nothing in it"},
@@ -323,8 +329,8 @@ START_TEST(command)
     ck_assert_uint_eq(json_array_size(json_object_get(json, "course")), 4);
     size_t h, i, results = 0;
     json_t *head, *r;
-    json_array_foreach(json_object_get(json, "heads"), h, head)
-        json_array_foreach(json_object_get(head, "roles"), i, r) results++;
+    json_array_foreach(json_object_get(json, "heads"), h, head) json_array_foreach(json_object_get(head, "roles"), i, r)
+        results++;
     json_decref(json);
     o = RUN("heads", "trace", model, "--tsv");
     ck_assert_uint_eq((size_t)occurrences(o->out, "\n"), results + 1);

@@ -50,8 +50,8 @@ static bool same_training(const hw_heads *a, const hw_heads *b, hw_error *err)
     json_decref(counts[0]);
     json_decref(counts[1]);
     if (!same)
-        return hw_fail(err, "%s and %s were trained on different data: %s and %s differ; %s", a->model, b->model, path[0],
-                       path[1], advice);
+        return hw_fail(err, "%s and %s were trained on different data: %s and %s differ; %s", a->model, b->model,
+                       path[0], path[1], advice);
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < 2; i++) {
             const hw_config *c = both[i]->config;
@@ -113,7 +113,8 @@ static json_t *compare_all(hw_heads *all, int count, const hw_heads_group *group
     }
     json_t *result = NULL;
     if (ok) {
-        double **distances = hw_head_distances(bundles, count, &set, profiles, hw_cli_progress_show, &all->progress, arena);
+        double **distances =
+            hw_head_distances(bundles, count, &set, profiles, hw_cli_progress_show, &all->progress, arena);
         for (int m = 0; m < count; m++) runs[m].profile = profiles[m];
         result = hw_compare_json(runs, count, distances, group->same_layer, TRIALS, (uint64_t)all->options->seed);
         json_object_set_new(result, "sentences", json_integer(set.count));
@@ -242,7 +243,8 @@ static void print_figures(hw_arena *arena, const json_t *result)
 static void print_matching(hw_arena *arena, const json_t *result)
 {
     hw_cli_table *t = hw_cli_table_new(arena, "lrrrrr");
-    static const char *const titles[] = {"heads matched with", "heads", "JS distance", "of any two", "share a role", "by chance"};
+    static const char *const titles[] = {"heads matched with", "heads",        "JS distance",
+                                         "of any two",         "share a role", "by chance"};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) hw_cli_cell(t, "%s", titles[i]);
     size_t i;
     json_t *m;
@@ -263,7 +265,8 @@ static const char *names_of(hw_arena *arena, const json_t *names)
     const char *all = "";
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name) all = hw_arena_string(arena, "%s%s%s", all, i ? " " : "", json_string_value(name));
+    json_array_foreach(names, i, name) all =
+        hw_arena_string(arena, "%s%s%s", all, i ? " " : "", json_string_value(name));
     return json_array_size(names) ? all : "-";
 }
 
@@ -276,7 +279,8 @@ static void print_heads(hw_arena *arena, const json_t *result)
     json_t *m;
     json_array_foreach(json_object_get(result, "heads"), i, m)
     {
-        hw_cli_cell(t, "%s", word(m, "name")), hw_cli_cell(t, "%s", word(m, "with")), hw_cli_cell(t, "%s", word(m, "match"));
+        hw_cli_cell(t, "%s", word(m, "name")), hw_cli_cell(t, "%s", word(m, "with")),
+            hw_cli_cell(t, "%s", word(m, "match"));
         cell(t, m, "js", 1, 3, false), cell(t, m, "chance", 1, 3, false);
         hw_cli_cell(t, "%s", names_of(arena, json_object_get(m, "roles")));
         hw_cli_cell(t, "%s", names_of(arena, json_object_get(m, "match_roles")));
@@ -287,8 +291,8 @@ static void print_heads(hw_arena *arena, const json_t *result)
 static void print(const hw_heads *h, const json_t *result)
 {
     hw_arena *arena = h->cli->arena;
-    printf("%d models on %s/%s, %.0f sentences\n", (int)json_array_size(json_object_get(result, "models")), h->directory,
-           h->prefix, json_number_value(json_object_get(result, "sentences")));
+    printf("%d models on %s/%s, %.0f sentences\n", (int)json_array_size(json_object_get(result, "models")),
+           h->directory, h->prefix, json_number_value(json_object_get(result, "sentences")));
     if (((const options *)h->options)->matches) {
         print_heads(arena, result);
         return;
@@ -307,9 +311,10 @@ static void print(const hw_heads *h, const json_t *result)
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-static const char *const head_columns[] = {"name", "with", "match",   "js",         "chance",
-                                           "roles", "match_roles", "role_shared", "nearest", "nearest_js", NULL};
-static const char *const figure_columns[] = {"figure", "mean", "against", "difference", "low", "high", "p", "p_raw", NULL};
+static const char *const head_columns[] = {"name",        "with",        "match",   "js",         "chance", "roles",
+                                           "match_roles", "role_shared", "nearest", "nearest_js", NULL};
+static const char *const figure_columns[] = {"figure", "mean", "against", "difference", "low",
+                                             "high",   "p",    "p_raw",   NULL};
 
 static void print_tsv(const json_t *result, bool matches)
 {
@@ -328,8 +333,11 @@ static int compare(hw_heads *h, const void *argument)
     models[0] = h->model;
     for (int i = 0; i < own; i++) models[1 + i] = cli->arguments[1 + i];
     for (int i = 0; i < o->against.count; i++) models[1 + own + i] = o->against.items[i];
-    hw_heads_group group = {.count = own + o->against.count, .models = models + 1, .names = models,
-                            .against = o->against.count, .same_layer = o->within == 1};
+    hw_heads_group group = {.count = own + o->against.count,
+                            .models = models + 1,
+                            .names = models,
+                            .against = o->against.count,
+                            .same_layer = o->within == 1};
     hw_error err;
     json_t *result = hw_heads_compare_of(h, &group, &err);
     if (!result) return *err.message ? hw_cli_fail(&err) : cli->status;
@@ -348,7 +356,8 @@ static int run(hw_cli *cli)
     options o = {.common.seed = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
     if (cli->argument_count + o.against.count < 2) {
-        hw_cli_say("heads compare: one model is nothing to compare; name another, or a second group by --against MODEL");
+        hw_cli_say(
+            "heads compare: one model is nothing to compare; name another, or a second group by --against MODEL");
         return HW_CLI_USAGE;
     }
     return hw_heads_with(cli, &o.common, compare, &o);
@@ -358,9 +367,10 @@ const hw_cli_command hw_cli_heads_compare = {
     .usage = "MODEL MODEL... [--against MODEL]...",
     .least = 1,
     .most = -1,
-    .takes = HW_CLI_JSON,
+    .takes = HW_CLI_JSON | HW_CLI_SET,
     .description =
-        "Puts models of the same data and vocabulary side by side: quality, entropy, diversity and roles, and which head "
+        "Puts models of the same data and vocabulary side by side: quality, entropy, diversity and roles, and which "
+        "head "
         "of one does what a head of the other does. Of two models differences have intervals over the sentences. Of "
         "several runs the figures have means and intervals over the runs; with --against, once for each model of a "
         "second group, these are of the difference between the groups, paired where both have the same seeds.",

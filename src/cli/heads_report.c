@@ -37,14 +37,10 @@ typedef struct section {
 } section;
 
 static const section sections[] = {
-    {&hw_heads_stats, NEEDED},
-    {&hw_heads_roles, NEEDED},
-    {&hw_heads_align, WANTED},
-    {&hw_heads_ablate[HW_ABLATE_HEADS], WANTED},
-    {&hw_heads_importance, WANTED},
-    {&hw_heads_diversity, WANTED},
-    {&hw_heads_prune, KEPT},
-    {&hw_heads_probe, KEPT},
+    {&hw_heads_stats, NEEDED},      {&hw_heads_roles, NEEDED},
+    {&hw_heads_align, WANTED},      {&hw_heads_ablate[HW_ABLATE_HEADS], WANTED},
+    {&hw_heads_importance, WANTED}, {&hw_heads_diversity, WANTED},
+    {&hw_heads_prune, KEPT},        {&hw_heads_probe, KEPT},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
@@ -194,8 +190,7 @@ static bool add_pairs(hw_heads *h, json_t *data, hw_error *err)
     if (!hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &set, err)) return false;
     const json_t *roles = json_object_get(json_object_get(data, "sections"), "roles");
     int64_t count;
-    const int64_t *chosen =
-        hw_report_choose(h->bundle->network, &set, roles, o->pairs, LETTERS, arena, &count);
+    const int64_t *chosen = hw_report_choose(h->bundle->network, &set, roles, o->pairs, LETTERS, arena, &count);
     if (!count)
         hw_cli_note(h->cli, "the sentences of %s/%s are too long for a page, which goes without any", h->directory,
                     h->prefix);
@@ -246,7 +241,8 @@ static int run(hw_cli *cli)
         int k = 0;
         while (k < SECTIONS && (sections[k].how != KEPT || strcmp(sections[k].verb->name, o.with.items[i]))) k++;
         if (k == SECTIONS) {
-            hw_cli_say("heads report: --with %.40s: expected prune or probe; the other sections are always there", o.with.items[i]);
+            hw_cli_say("heads report: --with %.40s: expected prune or probe; the other sections are always there",
+                       o.with.items[i]);
             return HW_CLI_USAGE;
         }
     }

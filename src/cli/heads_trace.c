@@ -1,4 +1,5 @@
-/* headwise heads trace: when each role arose in training, from what training.track_heads left in the model directory. */
+/* headwise heads trace: when each role arose in training, from what training.track_heads left in the model directory.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -63,7 +64,8 @@ static void print_heads(hw_arena *arena, const json_t *trace, bool all)
 {
     enum { BARS = 40 };
     hw_cli_table *t = hw_cli_table_new(arena, "lllrrrrl");
-    static const char *const titles[] = {"head", "role", "", "arises", "first seen", "at the end", "chance", "score by validation"};
+    static const char *const titles[] = {"head",       "role",       "",       "arises",
+                                         "first seen", "at the end", "chance", "score by validation"};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) hw_cli_cell(t, "%s", titles[i]);
     size_t h, i;
     json_t *head, *r;
@@ -112,7 +114,8 @@ static void print_roles(hw_arena *arena, const json_t *trace)
 static void print_course(hw_arena *arena, const json_t *trace)
 {
     hw_cli_table *t = hw_cli_table_new(arena, "rrrrr");
-    static const char *const titles[] = {"step", "heads with a role", "kinds of roles", "relative entropy", "confidence"};
+    static const char *const titles[] = {"step", "heads with a role", "kinds of roles", "relative entropy",
+                                         "confidence"};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) hw_cli_cell(t, "%s", titles[i]);
     size_t i;
     json_t *row;
@@ -187,10 +190,11 @@ const hw_cli_command hw_cli_heads_trace = {
     .least = 1,
     .most = 1,
     .takes = HW_CLI_JSON,
-    .description = "When did each role arise in training? Reads heads_trace.tsv in the model directory, which a training "
-                   "with training.track_heads leaves: at every validation each head's score in each role, and "
-                   "statistics. Prints a line for each head and role that came to stay, the earliest head of each role, "
-                   "and the course of the whole.",
+    .description =
+        "When did each role arise in training? Reads heads_trace.tsv in the model directory, which a training "
+        "with training.track_heads leaves: at every validation each head's score in each role, and "
+        "statistics. Prints a line for each head and role that came to stay, the earliest head of each role, "
+        "and the course of the whole.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

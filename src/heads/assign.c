@@ -1,5 +1,6 @@
-/* The cheapest way to give each row a column of its own, by shortest augmenting paths with potentials (Kuhn 1955; Jonker
- * and Volgenant 1987). Costs that are infinite are never taken: a row that could only be given such a column gets none. */
+/* The cheapest way to give each row a column of its own, by shortest augmenting paths with potentials (Kuhn 1955;
+ * Jonker and Volgenant 1987). Costs that are infinite are never taken: a row that could only be given such a column
+ * gets none. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -2,7 +2,8 @@
  * and how each network's heads spread and overlap, a row a sentence.
  *
  * Heads have no names of their own: two runs of one configuration may put the same behaviour at different places. So
- * heads are matched by what they do, the mean Jensen-Shannon distance between their rows of attention (all rows, <s> and
+ * heads are matched by what they do, the mean Jensen-Shannon distance between their rows of attention (all rows, <s>
+ * and
  * </s> included), in the cheapest one-to-one way. Two unrelated sets of heads have a cheapest matching too, hence the
  * mean distance over all pairs beside it. Sentences are kept apart, so nothing depends on threads. */
 #include "heads/diversity.h"
@@ -153,7 +154,8 @@ static void one_pair(int i, void *argument)
                 int64_t rows, cols;
                 if (c->of[0].heads[a].kind != c->of[m].heads[b].kind) continue;
                 size_of(p, c->of[0].heads[a].kind, &rows, &cols);
-                *js = summed_js(c->of[0].weights[i][a], c->of[m].weights[i][b], entropy[0][a], entropy[m][b], rows, cols);
+                *js =
+                    summed_js(c->of[0].weights[i][a], c->of[m].weights[i][b], entropy[0][a], entropy[m][b], rows, cols);
             }
     hw_arena_free(arena);
 }
@@ -211,8 +213,11 @@ double **hw_head_distances(const hw_bundle *const *bundles, int models, const hw
         c.slice.pairs += at;
         c.slice.count = set->count - at < SLICE ? set->count - at : SLICE;
         run_slice(&c, total, rows);
-        hw_progress p = {.what = "compare", .done = at + c.slice.count, .total = set->count,
-                         .seconds = hw_seconds() - begun, .last = at + SLICE >= set->count};
+        hw_progress p = {.what = "compare",
+                         .done = at + c.slice.count,
+                         .total = set->count,
+                         .seconds = hw_seconds() - begun,
+                         .last = at + SLICE >= set->count};
         if (progress) progress(&p, context);
     }
     for (int m = 1; m < models; m++)

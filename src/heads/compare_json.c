@@ -21,8 +21,9 @@ static const json_t *roles_of(const json_t *roles, const char *name)
 {
     size_t i;
     json_t *head;
-    json_array_foreach(json_object_get(roles, "heads"), i, head)
-        if (!strcmp(json_string_value(json_object_get(head, "name")), name)) return json_object_get(head, "roles");
+    json_array_foreach(json_object_get(roles, "heads"), i,
+                       head) if (!strcmp(json_string_value(json_object_get(head, "name")),
+                                         name)) return json_object_get(head, "roles");
     return NULL;
 }
 
@@ -214,10 +215,10 @@ static json_t *figures_json(const hw_compared *runs, int count, int trials, uint
         json_array_append_new(list, o);
     }
     json_t *out = json_pack("{s:o, s:s}", "figures", list, "over",
-                            !g.count[1]                            ? "runs"
+                            !g.count[1]                          ? "runs"
                             : g.count[0] == 1 && g.count[1] == 1 ? "sentences"
-                            : g.paired                             ? "runs paired by seed"
-                                                                   : "runs");
+                            : g.paired                           ? "runs paired by seed"
+                                                                 : "runs");
     hw_arena_free(arena);
     return out;
 }
@@ -260,7 +261,10 @@ static double roles_by_chance(const side *a, int i, const side *b, bool same_lay
     return all ? (double)shared / all : 0;
 }
 
-static json_t *name_or_null(const side *b, int head) { return head < 0 ? json_null() : json_string(b->heads[head].name); }
+static json_t *name_or_null(const side *b, int head)
+{
+    return head < 0 ? json_null() : json_string(b->heads[head].name);
+}
 
 static void add_matches(const side *a, const side *b, const double *distances, bool same_layer, json_t *rows,
                         json_t *matching)
@@ -282,17 +286,17 @@ static void add_matches(const side *a, const side *b, const double *distances, b
             if (json_array_size(names)) with_role++, shared += share, expected += roles_by_chance(a, i, b, same_layer);
         }
         json_array_append_new(
-            rows, json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "name", a->heads[i].name, "roles", names,
-                            "with", b->run->name, "match", name_or_null(b, pairs[i].match), "match_roles",
+            rows, json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "name", a->heads[i].name, "roles",
+                            names, "with", b->run->name, "match", name_or_null(b, pairs[i].match), "match_roles",
                             role_names(other), "js", number(pairs[i].js), "chance", number(pairs[i].chance), "nearest",
                             name_or_null(b, pairs[i].nearest), "nearest_js",
                             number(pairs[i].nearest < 0 ? NAN : distances[i * b->count + pairs[i].nearest]),
                             "role_shared", share));
     }
-    json_array_append_new(
-        matching, json_pack("{s:s, s:i, s:o, s:o, s:i, s:i, s:f}", "with", b->run->name, "matched", matched, "js",
-                            number(matched ? js / matched : NAN), "chance", number(matched ? chance / matched : NAN),
-                            "heads_with_role", with_role, "role_shared", shared, "role_shared_by_chance", expected));
+    json_array_append_new(matching, json_pack("{s:s, s:i, s:o, s:o, s:i, s:i, s:f}", "with", b->run->name, "matched",
+                                              matched, "js", number(matched ? js / matched : NAN), "chance",
+                                              number(matched ? chance / matched : NAN), "heads_with_role", with_role,
+                                              "role_shared", shared, "role_shared_by_chance", expected));
     hw_arena_free(arena);
 }
 

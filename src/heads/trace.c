@@ -30,8 +30,10 @@ static bool load(hw_tracer *t, int64_t sentences, hw_error *err)
     if (!hw_study_set_load(t->arena, t->bundle, c->data.dir, c->data.valid, &t->all, err)) return false;
     if (t->all.count > sentences) t->all.count = sentences;
     if (t->all.count < 2)
-        return hw_fail(err, "%s/%s: roles of heads are chosen on one pair and scored on another, so training.track_heads "
-                            "needs two pairs at least", c->data.dir, c->data.valid);
+        return hw_fail(err,
+                       "%s/%s: roles of heads are chosen on one pair and scored on another, so training.track_heads "
+                       "needs two pairs at least",
+                       c->data.dir, c->data.valid);
     for (int h = 0; h < 2; h++) {
         hw_study_pair *pairs = hw_arena_alloc(t->arena, (size_t)t->all.count * sizeof *pairs);
         t->half[h] = t->all;

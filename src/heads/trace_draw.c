@@ -34,10 +34,7 @@ static bool has(const json_t *o, const char *key) { return json_is_number(json_o
 static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
 
 static double x_of(const panel *p, double step) { return p->left + LEFT + (RIGHT - LEFT) * step / p->last_step; }
-static double y_of(const panel *p, double score)
-{
-    return p->top + BOTTOM - (BOTTOM - TOP) * fmin(fmax(score, 0), 1);
-}
+static double y_of(const panel *p, double score) { return p->top + BOTTOM - (BOTTOM - TOP) * fmin(fmax(score, 0), 1); }
 
 static bool same_scope(const json_t *a, const json_t *b)
 {
@@ -50,17 +47,17 @@ static bool same_scope(const json_t *a, const json_t *b)
 static void draw_frame(const panel *p)
 {
     const json_t *r = p->role;
-    fprintf(p->out, "<text class=\"title\" x=\"%d\" y=\"%d\">%s%s%s</text>\n", p->left + LEFT, p->top + 20, text(r, "role"),
-            strcmp(text(r, "subset"), "pieces") ? "" : ", pieces of names",
-            !*text(r, "step")               ? ""
+    fprintf(p->out, "<text class=\"title\" x=\"%d\" y=\"%d\">%s%s%s</text>\n", p->left + LEFT, p->top + 20,
+            text(r, "role"), strcmp(text(r, "subset"), "pieces") ? "" : ", pieces of names",
+            !*text(r, "step")                 ? ""
             : !strcmp(text(r, "step"), "fed") ? ", word fed"
                                               : ", word predicted");
     if (has(r, "arises"))
         fprintf(p->out, "<text x=\"%d\" y=\"%d\">from step %.0f on: %s</text>\n", p->left + LEFT, p->top + 38,
                 number(r, "arises"), text(r, "name"));
     else
-        fprintf(p->out, "<text x=\"%d\" y=\"%d\">seen at step %.0f, does not stay</text>\n", p->left + LEFT, p->top + 38,
-                number(r, "first"));
+        fprintf(p->out, "<text x=\"%d\" y=\"%d\">seen at step %.0f, does not stay</text>\n", p->left + LEFT,
+                p->top + 38, number(r, "first"));
     for (int i = 0; i <= 2; i++)
         fprintf(p->out, "<path class=\"%s\" d=\"M%d %.1fH%d\"/><text class=\"end\" x=\"%d\" y=\"%.1f\">%g</text>\n",
                 i ? "grid" : "frame", p->left + LEFT, y_of(p, i / 2.0), p->left + RIGHT, p->left + LEFT - 5,
@@ -86,8 +83,8 @@ static void draw_line(const panel *p, const char *name, const json_t *line)
     fprintf(p->out, "\"><title>%s</title></path>\n", name);
     for (i = 0; on && i < json_array_size(scores); i++)
         if (json_number_value(json_array_get(p->steps, i)) == number(line, "arises"))
-            fprintf(p->out, "<circle class=\"from\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", x_of(p, number(line, "arises")),
-                    y_of(p, json_number_value(json_array_get(scores, i))));
+            fprintf(p->out, "<circle class=\"from\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n",
+                    x_of(p, number(line, "arises")), y_of(p, json_number_value(json_array_get(scores, i))));
 }
 
 /* Lines of heads without the role first, so that the others lie on them. */
@@ -118,8 +115,8 @@ void hw_trace_draw(FILE *out, const json_t *trace)
     int count = (int)json_array_size(roles), rows = (count + COLUMNS - 1) / COLUMNS;
     int width = COLUMNS * WIDTH + 2 * MARGIN, height = (rows ? rows : 1) * HEIGHT + 2 * MARGIN;
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", width, height);
-    fprintf(out, "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Roles over training</title>\n<style>\n%s</style>\n", width,
-            height, style);
+    fprintf(out, "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Roles over training</title>\n<style>\n%s</style>\n",
+            width, height, style);
     fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", width, height);
     if (!count) fprintf(out, "<text x=\"%d\" y=\"%d\">No head came to have a role.</text>\n", LEFT, TOP);
     panel p = {.out = out, .steps = steps};

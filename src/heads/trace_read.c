@@ -49,8 +49,8 @@ static bool add_line(trace *t, int64_t line, char *text, hw_error *err)
         if (columns < COLUMNS) r.cell[columns] = copy;
     }
     if (columns != COLUMNS)
-        return hw_fail(err, "%s:%lld: there are %d columns, not %d; the file is damaged", t->path, (long long)line, columns,
-                       COLUMNS);
+        return hw_fail(err, "%s:%lld: there are %d columns, not %d; the file is damaged", t->path, (long long)line,
+                       columns, COLUMNS);
     double step;
     if (!number(t, line, r.cell[STEP], &step, err) || !number(t, line, r.cell[VALUE], &r.value, err) ||
         !number(t, line, r.cell[BASELINE], &r.baseline, err) || !number(t, line, r.cell[P], &r.p, err))
@@ -250,9 +250,9 @@ static json_t *course_json(const trace *t)
 {
     json_t *list = json_array();
     for (int64_t step = 0; step < t->steps; step++) {
-        json_t *o = json_pack("{s:I, s:I, s:I}", "training_step", (json_int_t)at(t, step, 0)->step, "heads_with_role",
-                              (json_int_t)different(t, step, NAME), "kinds_of_roles",
-                              (json_int_t)different(t, step, FIGURE));
+        json_t *o =
+            json_pack("{s:I, s:I, s:I}", "training_step", (json_int_t)at(t, step, 0)->step, "heads_with_role",
+                      (json_int_t)different(t, step, NAME), "kinds_of_roles", (json_int_t)different(t, step, FIGURE));
         json_object_set_new(o, "relative_entropy", real(mean_of(t, step, "relative_entropy")));
         json_object_set_new(o, "confidence", real(mean_of(t, step, "confidence")));
         json_array_append_new(list, o);
@@ -273,8 +273,10 @@ json_t *hw_trace_load(const char *model, hw_error *err)
     trace t = {0};
     if (!hw_bundle_path(t.path, model, "heads_trace.tsv", err)) return NULL;
     if (!hw_file_exists(t.path)) {
-        hw_fail(err, "%s: heads were not tracked in training; train with training.track_heads (such as 400, pairs of the "
-                     "validation set), which looks at them at every validation", model);
+        hw_fail(err,
+                "%s: heads were not tracked in training; train with training.track_heads (such as 400, pairs of the "
+                "validation set), which looks at them at every validation",
+                model);
         return NULL;
     }
     hw_reader *reader = hw_reader_open(t.path, err);

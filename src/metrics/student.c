@@ -102,7 +102,7 @@ hw_difference hw_runs_difference(const double *a, int a_count, const double *b, 
         return student(value, variance / ((double)a_count * (a_count - 1)), a_count - 1);
     }
     double sum = of_a.variance + of_b.variance;
-    double freedom = sum * sum / (of_a.variance * of_a.variance / (a_count - 1) +
-                                  of_b.variance * of_b.variance / (b_count - 1));
+    double freedom =
+        sum * sum / (of_a.variance * of_a.variance / (a_count - 1) + of_b.variance * of_b.variance / (b_count - 1));
     return student(value, sum, freedom);
 }

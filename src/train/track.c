@@ -29,7 +29,9 @@ bool hw_run_track(hw_run *r, hw_error *err)
         if (!hw_log_line(&r->trace_log, err, "%lld\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", (long long)r->state.step, x->name,
                          x->figure, x->subset, x->step, cell(x->value, "%.6f", value),
                          cell(x->baseline, "%.6f", baseline), cell(x->p, "%.6g", p),
-                         !x->is_role ? "" : x->found ? "1" : "0"))
+                         !x->is_role ? ""
+                         : x->found  ? "1"
+                                     : "0"))
             return false;
     }
     return true;
