@@ -14,6 +14,9 @@ END_TEST
 START_TEST(model) { rows_run("bad_model", _i); }
 END_TEST
 
+START_TEST(heads) { rows_run("bad_heads", _i); }
+END_TEST
+
 START_TEST(machine) { rows_run("bad_machine", _i); }
 END_TEST
 
@@ -24,7 +27,7 @@ Suite *test_bad_input(void)
     const struct {
         const char *name;
         const TTest *test;
-    } tables[] = {{"bad_text", text}, {"bad_config", config}, {"bad_model", model}, {"bad_machine", machine}};
+    } tables[] = {{"bad_text", text}, {"bad_config", config}, {"bad_model", model}, {"bad_heads", heads}, {"bad_machine", machine}};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         TCase *t = tcase_create(tables[i].name);
         tcase_add_checked_fixture(t, scratch_begin_in_memory, scratch_end);
