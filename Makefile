@@ -106,9 +106,10 @@ $(OUT)/tests/suites.h: $(TESTS) Makefile
 	@mkdir -p $(@D)
 	@for t in $(basename $(notdir $(TESTS))); do echo "SUITE($$t)"; done > $@
 
+# Tests take longer to compile than to run, so they are optimised less.
 $(OUT)/tests/%.o: tests/%.c | $(OUT)/tests/suites.h
 	@mkdir -p $(@D)
-	$(call SAY,CC)$(CC) $(CPPFLAGS) -Itests -I$(OUT)/tests $(shell pkg-config --cflags check) $(CFLAGS) -c -o $@ $<
+	$(call SAY,CC)$(CC) $(CPPFLAGS) -Itests -I$(OUT)/tests $(shell pkg-config --cflags check) $(CFLAGS) -O1 -c -o $@ $<
 
 $(OUT)/tests/run: $(TEST_OBJECTS) $(OUT)/libheadwise.a
 	$(call SAY,LD)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs check) $(LDLIBS)
