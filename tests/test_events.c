@@ -80,11 +80,20 @@ static bool next_field(const unsigned char **at, const unsigned char *stop, fiel
     uint64_t key = varint(at);
     *f = (field){.number = (int)(key >> 3), .type = (int)(key & 7)};
     switch (f->type) {
-    case 0: f->size = varint(at); return true;
-    case 1: f->size = 8; break;
-    case 2: f->size = varint(at); break;
-    case 5: f->size = 4; break;
-    default: ck_abort_msg("wire type %d", f->type);
+    case 0:
+        f->size = varint(at);
+        return true;
+    case 1:
+        f->size = 8;
+        break;
+    case 2:
+        f->size = varint(at);
+        break;
+    case 5:
+        f->size = 4;
+        break;
+    default:
+        ck_abort_msg("wire type %d", f->type);
     }
     f->bytes = *at;
     *at += f->size;
@@ -122,8 +131,7 @@ static void read_event(board *b, const unsigned char *at, size_t size)
     for (field f; next_field(&at, stop, &f);) {
         if (f.number == 1) memcpy(&time, f.bytes, 8);
         if (f.number == 2) step = (int64_t)f.size;
-        if (f.number == 3)
-            ck_assert(b->events == 0 && f.size == 13 && !memcmp(f.bytes, "brain.Event:2", 13));
+        if (f.number == 3) ck_assert(b->events == 0 && f.size == 13 && !memcmp(f.bytes, "brain.Event:2", 13));
         if (f.number == 5) {
             const unsigned char *in = f.bytes, *out = in + f.size;
             for (field value; next_field(&in, out, &value);) read_value(b, step, value);
@@ -176,10 +184,11 @@ static int read_log(const char *path, const char *group, char **lines)
         const char *step = line;
         for (char *cell = strtok_r(line, "\t", &inner); cell; cell = strtok_r(NULL, "\t", &inner), column++) {
             double number = strtod(cell, &end);
-            if (!columns || line == text) names[columns++] = hw_arena_string(arena, "%s", cell);
+            if (!columns || line == text)
+                names[columns++] = hw_arena_string(arena, "%s", cell);
             else if (column && !*end)
-                lines[count++] = hw_arena_string(arena, "%s %s/%s %.6g", step, group, names[column],
-                                                 (double)(float)number);
+                lines[count++] =
+                    hw_arena_string(arena, "%s %s/%s %.6g", step, group, names[column], (double)(float)number);
         }
     }
     free(text);

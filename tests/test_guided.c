@@ -101,8 +101,8 @@ START_TEST(links_stay_with_their_pairs)
     scratch_text("train.en", "a b\n\na b a\na a a a\nb\na b\n");
     scratch_text("train.fr", "x y\nx\ny x\ny\nb\nx y\n");
     scratch_text("train.align", "1-0 0-1 0p1\n\n2-1 1p0 0-1\n3-0\n\n0-0\n"); /* 4 is long, 6 stood there before */
-    hw_corpus *corpus = load(&source, &target, &(hw_corpus_options){.alignment = "align", .max_length = 3,
-                                                                    .drop_duplicates = true});
+    hw_corpus *corpus =
+        load(&source, &target, &(hw_corpus_options){.alignment = "align", .max_length = 3, .drop_duplicates = true});
     ck_assert_int_eq(hw_corpus_count(corpus)->aligned, 2);
     hw_batch *batch = whole_batch(corpus);
     ck_assert_str_eq(links_text(batch), "1: 1-0 0-1|3: 1-0 0-1 2-1|5:|");
@@ -143,9 +143,10 @@ END_TEST
 static const struct {
     const char *name, *joiner, *source, *target, *align, *links;
 } cuts[] = {
-    {"word", "@@", "the bo@@ ra@@ ti", "un bor", "0-0 1-1 2-1", "0-0 1-1 2-1 1-2 2-2"}, /* words: what blanks separate */
-    {"word", "@@", "the borati", "un bor", "1-1", "1-1 2-1 3-1 1-2 2-2 3-2"},        /* cut here: bo@@ ra@@ ti, bo@@ r */
-    {"char", NULL, "ab c", "d ef", "0-1 1-0", "2-0 3-0 0-1 1-1 0-2 1-2 0-3 1-3"},    /* a b _ c and d _ e f */
+    {"word", "@@", "the bo@@ ra@@ ti", "un bor", "0-0 1-1 2-1",
+     "0-0 1-1 2-1 1-2 2-2"},                                                      /* words: what blanks separate */
+    {"word", "@@", "the borati", "un bor", "1-1", "1-1 2-1 3-1 1-2 2-2 3-2"},     /* cut here: bo@@ ra@@ ti, bo@@ r */
+    {"char", NULL, "ab c", "d ef", "0-1 1-0", "2-0 3-0 0-1 1-1 0-2 1-2 0-3 1-3"}, /* a b _ c and d _ e f */
 };
 
 START_TEST(pieces_have_the_links_of_their_word)
@@ -172,8 +173,9 @@ static const char *piece_text(const hw_side *side, const int32_t *ids, int64_t i
 START_TEST(links_follow_other_cuts)
 {
     hw_error err;
-    hw_tokenizer_options o = {.name = "sentencepiece", .model = _i ? "tests/fixtures/sentencepiece/foreign.model"
-                                                                   : "tests/fixtures/sentencepiece/unigram.model"};
+    hw_tokenizer_options o = {.name = "sentencepiece",
+                              .model = _i ? "tests/fixtures/sentencepiece/foreign.model"
+                                          : "tests/fixtures/sentencepiece/unigram.model"};
     tokenizer = hw_tokenizer_new(&o, &err);
     ck_assert_msg(tokenizer, "%s", err.message);
     const hw_vocabulary *v = hw_tokenizer_vocabulary(tokenizer, arena);
@@ -184,8 +186,8 @@ START_TEST(links_follow_other_cuts)
     hw_corpus *corpus = load(&source, &target, &(hw_corpus_options){.alignment = "align"});
     hw_sampler *s = hw_sampler_new(tokenizer, v, _i ? 0.4 : 0.2, &err);
     ck_assert_msg(s, "%s", err.message);
-    hw_batcher b = hw_batcher_new(corpus, &(hw_batcher_options){.seed = 3, .sentences = 1, .source_sampler = s,
-                                                                .target_sampler = s});
+    hw_batcher b = hw_batcher_new(
+        corpus, &(hw_batcher_options){.seed = 3, .sentences = 1, .source_sampler = s, .target_sampler = s});
     int64_t shortest = INT64_MAX, longest = 0;
     for (int epoch = 0; epoch < 200; epoch++) {
         const hw_batch *batch = hw_batcher_next(&b, arena);
@@ -234,9 +236,9 @@ START_TEST(a_corpus_in_a_file_has_the_same_links)
     scratch_text("train.fr", text[1]);
     scratch_text("train.align", text[2]);
     const char *scratch = scratch_path("");
-    hw_corpus *corpora[] = {load(&source, &target, &(hw_corpus_options){.alignment = "align"}),
-                            load(&source, &target,
-                                 &(hw_corpus_options){.alignment = "align", .scratch = scratch, .memory = 1000})};
+    hw_corpus *corpora[] = {
+        load(&source, &target, &(hw_corpus_options){.alignment = "align"}),
+        load(&source, &target, &(hw_corpus_options){.alignment = "align", .scratch = scratch, .memory = 1000})};
     ck_assert(hw_corpus_fingerprint(corpora[0]) == hw_corpus_fingerprint(corpora[1]));
     const hw_batcher_options o = {.seed = 7, .sentences = 37};
     hw_batcher b[] = {hw_batcher_new(corpora[0], &o), hw_batcher_new(corpora[1], &o)};
@@ -327,8 +329,9 @@ START_TEST(the_named_head_learns_to_align)
     larger_corpus(600);
     train_whole(train_config(arena, "without", common), 2);
     train_whole(train_config(arena, "with",
-                             hw_arena_string(arena, "%s;" GUIDED "training.guided_alignment.head=%d;"
-                                                    "training.guided_alignment.step=%s",
+                             hw_arena_string(arena,
+                                             "%s;" GUIDED "training.guided_alignment.head=%d;"
+                                             "training.guided_alignment.step=%s",
                                              common, head, fed ? "fed" : "predicted")),
                 2);
     double before[2][2], after[2][2];
@@ -376,8 +379,12 @@ END_TEST
 START_TEST(every_setting_counts)
 {
     static const char *const settings[] = {
-        "", GUIDED, GUIDED "training.guided_alignment.weight=0.25", GUIDED "training.guided_alignment.head=1",
-        GUIDED "training.guided_alignment.step=fed", GUIDED "training.guided_alignment.suffix=other",
+        "",
+        GUIDED,
+        GUIDED "training.guided_alignment.weight=0.25",
+        GUIDED "training.guided_alignment.head=1",
+        GUIDED "training.guided_alignment.step=fed",
+        GUIDED "training.guided_alignment.suffix=other",
         GUIDED "training.head_diversity.kind=output",
     };
     enum { RUNS = sizeof settings / sizeof *settings };
@@ -452,8 +459,10 @@ static const struct {
 
 START_TEST(wrong_files_are_refused)
 {
-    if (files[_i].text) scratch_text("data/train.align", files[_i].text);
-    else remove(scratch_path("data/train.align"));
+    if (files[_i].text)
+        scratch_text("data/train.align", files[_i].text);
+    else
+        remove(scratch_path("data/train.align"));
     const char *message = "", *at = files[_i].message, *next;
     for (; (next = strstr(at, "DIR")); at = next + 3)
         message = hw_arena_string(arena, "%s%.*s%s", message, (int)(next - at), at, scratch_path("data"));

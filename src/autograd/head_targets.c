@@ -1,9 +1,9 @@
 /* How far one head's attention is from where it should look: the term of guided alignment.
  *
  * Sources: Chen et al. 2016, "Guided alignment training for topic-aware neural machine translation", section 3.2 (the
- * cross-entropy between given alignments, each row made to sum to 1, and attention); Garg et al. 2019, "Jointly learning
- * to align and translate with Transformer models", section 3.2 (one head of one layer). It works on the weights that
- * hw_attention gives, which have a gradient, so the softmax is not part of it. */
+ * cross-entropy between given alignments, each row made to sum to 1, and attention); Garg et al. 2019, "Jointly
+ * learning to align and translate with Transformer models", section 3.2 (one head of one layer). It works on the
+ * weights that hw_attention gives, which have a gradient, so the softmax is not part of it. */
 #include <math.h>
 
 #include "op.h"

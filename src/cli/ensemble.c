@@ -11,7 +11,8 @@ bool hw_cli_ensemble_load(hw_cli_ensemble *e, const char *model, const hw_cli_li
         e->bundles[i] = settled ? hw_bundle_load_settled(directory, err) : hw_bundle_load(directory, err);
         if (!e->bundles[i]) return false;
         e->count++;
-        if (i && !hw_same_texts(e->bundles[0], e->bundles[i], err)) return hw_fail_in(err, "%s and %s: ", model, directory);
+        if (i && !hw_same_texts(e->bundles[0], e->bundles[i], err))
+            return hw_fail_in(err, "%s and %s: ", model, directory);
     }
     return true;
 }

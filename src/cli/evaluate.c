@@ -42,8 +42,7 @@ static void print_text(hw_cli *cli, const char *model, const hw_config *config, 
         const hw_evaluated_group *x = &e->group[g];
         hw_cli_cell(t, "  %s", x->name);
         hw_cli_cell(t, "%.2f %%", x->sentences ? 100 * (double)x->matches / (double)x->sentences : 0);
-        hw_cli_cell(t, "of %s %s", hw_thousands(x->sentences, count),
-                    hw_plural(x->sentences, "sentence", "sentences"));
+        hw_cli_cell(t, "of %s %s", hw_thousands(x->sentences, count), hw_plural(x->sentences, "sentence", "sentences"));
     }
     hw_cli_cell(t, "%s", e->bleu_name), hw_cli_cell(t, "%.2f", e->bleu), hw_cli_cell(t, "%s", e->signature);
     hw_cli_cell(t, "%s", e->chrf_name), hw_cli_cell(t, "%.2f", e->chrf), hw_cli_cell(t, "%s", e->chrf_signature);
@@ -169,7 +168,8 @@ const hw_cli_command hw_cli_evaluate = {
         "chrF with their signatures, token accuracy and perplexity with the reference fed. Where PREFIX.groups stands "
         "beside the "
         "test set, exact match is given for each group; where PREFIX.align does, the alignment error rate of the best "
-        "cross-attention head. With --ensemble the perplexity is that of the mean log-probabilities; token accuracy and "
+        "cross-attention head. With --ensemble the perplexity is that of the mean log-probabilities; token accuracy "
+        "and "
         "alignment, which are of one network, are left out.",
     .options = table,
     .option_count = sizeof table / sizeof *table,

@@ -56,8 +56,7 @@ static void tidy(hw_link_list *l, int64_t first)
     l->count = last + 1;
 }
 
-#define BEYOND                                                                                                         \
-    ": link %d%c%d points beyond the pair, which has %" PRId64 " source and %" PRId64 " target words"
+#define BEYOND ": link %d%c%d points beyond the pair, which has %" PRId64 " source and %" PRId64 " target words"
 
 static bool inside(const hw_link *link, const int64_t words[2])
 {

@@ -113,8 +113,7 @@ hw_batch *hw_batcher_next(hw_batcher *batcher, hw_arena *arena)
     hw_ids *sources = hw_arena_alloc(arena, room * sizeof *sources);
     hw_ids *targets = hw_arena_alloc(arena, room * sizeof *targets);
     int64_t *lines = hw_arena_alloc(arena, room * sizeof *lines), count = 0;
-    hw_pair_links *links =
-        hw_corpus_has_links(batcher->corpus) ? hw_arena_alloc(arena, room * sizeof *links) : NULL;
+    hw_pair_links *links = hw_corpus_has_links(batcher->corpus) ? hw_arena_alloc(arena, room * sizeof *links) : NULL;
     for (load l = {0}; place->next < pairs; place->next++, count++) {
         int64_t pair = options->in_order ? place->next : hw_shuffle_at(&shuffle, place->next);
         hw_ids source, target;

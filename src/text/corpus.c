@@ -198,7 +198,7 @@ static int read_input(input *in, hw_error *err)
 /* The alignment of both, where one is read. */
 typedef struct alignment {
     char path[HW_PATH];
-    hw_reader *reader; /* NULL: none is */
+    hw_reader *reader;  /* NULL: none is */
     hw_link_list links; /* of the line */
 } alignment;
 
@@ -218,8 +218,9 @@ static bool other_length(const alignment *a, const input *source, hw_error *err)
     while (got[0] == 1) got[0] = hw_next_line(a->reader, a->path, &line, &bytes, err);
     while (got[1] == 1) got[1] = hw_next_line(source->reader, source->path, &line, &bytes, err);
     if (got[0] < 0 || got[1] < 0) return false;
-    return hw_fail(err, "%s has %" PRId64 " lines, but %s has %" PRId64 "; each pair needs a line, empty or not", a->path,
-                   hw_reader_number(a->reader), source->path, hw_reader_number(source->reader));
+    int64_t lines = hw_reader_number(a->reader);
+    return hw_fail(err, "%s has %" PRId64 " %s, but %s has %" PRId64 "; each pair needs a line, empty or not", a->path,
+                   lines, hw_plural(lines, "line", "lines"), source->path, hw_reader_number(source->reader));
 }
 
 /* The links of the pair that was just read. */
@@ -244,8 +245,8 @@ static bool take_links(hw_corpus *corpus, alignment *a, const input *source, con
     hw_arena_mark mark = hw_arena_begin(arena);
     hw_word_links w = {0};
     for (int s = 0; s < 2; s++)
-        w.tokens[s] = hw_word_tokens(sides[s]->side, sides[s]->line.line, sides[s]->line.bytes, &sides[s]->tokens, arena,
-                                     &w.words[s]);
+        w.tokens[s] = hw_word_tokens(sides[s]->side, sides[s]->line.line, sides[s]->line.bytes, &sides[s]->tokens,
+                                     arena, &w.words[s]);
     bool good = hw_link_store_add(&corpus->links, &w, a->links.items, a->links.count, &corpus->place, err);
     hw_arena_end(arena, mark);
     corpus->counts.aligned += a->links.count > 0;

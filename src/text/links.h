@@ -51,7 +51,8 @@ hw_pair_links hw_links_of_tokens(const hw_word_links *words, hw_arena *arena);
 bool hw_corpus_has_links(const hw_corpus *corpus);
 hw_word_links hw_corpus_word_links(const hw_corpus *corpus, int64_t pair);
 
-/* How many tokens each word has in another cut of a sentence, tokens being how many it has in the best one (sampler.c). */
+/* How many tokens each word has in another cut of a sentence, tokens being how many it has in the best one (sampler.c).
+ */
 const int32_t *hw_sampler_word_tokens(const hw_sampler *s, hw_ids best, const int32_t *tokens, int64_t words,
                                       hw_ids drawn, hw_arena *arena);
 

@@ -45,9 +45,13 @@ typedef struct message {
     size_t size;
 } message;
 enum {
-    TIME = 1 << 3 | 1, STEP = 2 << 3, VERSION = 3 << 3 | 2, SUMMARY = 5 << 3 | 2, /* of an Event */
-    VALUE = 1 << 3 | 2,                                                          /* of a Summary */
-    TAG = 1 << 3 | 2, SIMPLE = 2 << 3 | 5                                        /* of a Value */
+    TIME = 1 << 3 | 1,
+    STEP = 2 << 3,
+    VERSION = 3 << 3 | 2,
+    SUMMARY = 5 << 3 | 2, /* of an Event */
+    VALUE = 1 << 3 | 2,   /* of a Summary */
+    TAG = 1 << 3 | 2,
+    SIMPLE = 2 << 3 | 5 /* of a Value */
 };
 
 static void add_varint(message *m, uint64_t number)

@@ -1,8 +1,8 @@
 /* Inside layer 11: the figures of the logs once more, as TensorBoard reads them (training.tensorboard).
  *
- * The file is a TFRecord file of Event messages (tensorflow/core/util/event.proto): a record is the length of its bytes,
- * eight of them little endian, a checksum of these, the bytes, and a checksum of them; checksums are CRC-32C, rotated
- * and with a number added. An event has a time and so differs from run to run, unlike the logs. */
+ * The file is a TFRecord file of Event messages (tensorflow/core/util/event.proto): a record is the length of its
+ * bytes, eight of them little endian, a checksum of these, the bytes, and a checksum of them; checksums are CRC-32C,
+ * rotated and with a number added. An event has a time and so differs from run to run, unlike the logs. */
 #ifndef HW_TRAIN_EVENTS_H
 #define HW_TRAIN_EVENTS_H
 

@@ -75,9 +75,10 @@ const char *hw_guided_describe(const hw_config *c, const hw_corpus *corpus, hw_a
     const hw_corpus_counts *n = hw_corpus_count(corpus);
     char some[32], all[32];
     if (!n->aligned) {
-        hw_fail(err, "%s/%s.%s: no pair that is trained on has a link in it, so there is nothing that "
-                     "training.guided_alignment could teach", c->data.dir, c->data.train,
-                c->training.guided_alignment.suffix);
+        hw_fail(err,
+                "%s/%s.%s: no pair that is trained on has a link in it, so there is nothing that "
+                "training.guided_alignment could teach",
+                c->data.dir, c->data.train, c->training.guided_alignment.suffix);
         return NULL;
     }
     return hw_arena_string(arena, "%s of %s %s links for decoder.%lld.cross.%lld", hw_thousands(n->aligned, some),

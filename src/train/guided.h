@@ -1,9 +1,9 @@
 /* Inside layer 11: one cross-attention head that is taught to align words (training.guided_alignment).
  *
  * The loss gets weight times the mean, over the target tokens of the step's batch that have links, of the cross-entropy
- * between these links, each row made to sum to 1, and the head's attention weights (Chen et al. 2016; Garg et al. 2019).
- * Tokens without links, </s> among them, have no part in it. The row of a token is the one that predicts it, or, with
- * step: fed, the next one, which it is fed to. */
+ * between these links, each row made to sum to 1, and the head's attention weights (Chen et al. 2016; Garg et al.
+ * 2019). Tokens without links, </s> among them, have no part in it. The row of a token is the one that predicts it, or,
+ * with step: fed, the next one, which it is fed to. */
 #ifndef HW_TRAIN_GUIDED_H
 #define HW_TRAIN_GUIDED_H
 
@@ -13,8 +13,8 @@
 
 typedef struct hw_guided {
     const hw_attention_layer *layer;
-    int head; /* among the heads that the layer has */
-    int row;  /* token t's row of attention is t + row */
+    int head;   /* among the heads that the layer has */
+    int row;    /* token t's row of attention is t + row */
     bool *only; /* [attentions] the one that must be recorded */
 } hw_guided;
 
