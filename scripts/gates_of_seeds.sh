@@ -6,15 +6,15 @@
 #   ... -o DIR      where models and figures go (models/gates_of_seeds); DIR/gates.md is the table
 #   ... --steps N   of each training with gates (1200)
 #
-# From each model gates are trained at several prices of an open head. Of those that keep exact match on the test set within
-# a point of the model's, the one with the fewest open heads counts. Greedy pruning is measured by the same rule, without
-# further training. It can be stopped at any moment: the same command goes on. HEADWISE names the program (bin/headwise).
+# From each model gates are trained at several prices of an open head. Of those that keep exact match on the validation set
+# within a point of the model's, the one with the fewest open heads counts; the test set is only reported. Greedy pruning
+# is measured by its own rule, on the test set, without further training. It can be stopped at any moment: the same command goes on. HEADWISE names the program (bin/headwise).
 set -e
 
 headwise=${HEADWISE:-bin/headwise}
 usage() { echo "usage: sh scripts/gates_of_seeds.sh [-o DIR] [--steps N] MODEL..." >&2; exit 2; }
 dir=models/gates_of_seeds steps=1200
-prices="0.0003 0.001 0.003 0.01"
+prices="0.003 0.01 0.015 0.02"
 while [ $# -gt 0 ]; do
     case $1 in
     -o | --steps)
@@ -36,10 +36,14 @@ mkdir -p "$dir"
 # "key": NUMBER in a page of JSON -> the first such number.
 number() { sed -n "s/^ *\"$1\": \([-+0-9.e]*\),*$/\1/p" | head -n 1; }
 
-# MODEL: its exact match on the test set.
-exact_match() { $headwise evaluate "$1" --json --quiet | number exact_match; }
+# MODEL: its exact match on the validation set and on the test set.
+exact_match() {
+    valid=$(sed -n 's/^  valid: "*\([^"]*\)"*$/\1/p' "$1/config.yaml")
+    printf '%s\t%s' "$($headwise evaluate "$1" --data "$valid" --json --quiet | number exact_match)" \
+        "$($headwise evaluate "$1" --json --quiet | number exact_match)"
+}
 
-# MODEL NAME PRICE: a line of exact match and open heads, into $dir/NAME-PRICE.tsv.
+# MODEL NAME PRICE: a line of both exact matches and open heads, into $dir/NAME-PRICE.tsv.
 close_heads() {
     out=$dir/$2-$3
     [ -s "$out.tsv" ] && return
@@ -72,9 +76,9 @@ done
         name=$(basename "$model")
         for price in $prices; do cat "$dir/$name-$price.tsv"; done | awk -F '\t' -v base="$(cat "$dir/$name.tsv")" '
             BEGIN { split(base, b, "\t"); best = "" }
-            $3 >= b[2] - 0.01 - 1e-9 && (best == "" || $4 < best) { best = $4; price = $2; exact = $3 }
+            $3 >= b[2] - 0.01 - 1e-9 && (best == "" || $5 < best) { best = $5; price = $2; exact = $4 }
             END {
-                printf "| %s | %.1f %% | %d | %d | ", b[1], 100 * b[2], b[3], b[3] - b[4]
+                printf "| %s | %.1f %% | %d | %d | ", b[1], 100 * b[3], b[4], b[4] - b[5]
                 if (best == "") print "none keeps within a point | | |"
                 else printf "%d | %s | %.1f %% |\n", best, price, 100 * exact
             }'
