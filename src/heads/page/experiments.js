@@ -34,8 +34,8 @@ function pruneSection(result) {
         { title: 'the last', left: true, value: (r) => r.name || '', text: (r) => r.name || '\u2013' },
         numberColumn('importance', 'importance', 5), numberColumn('loss', 'loss', 4), intervalColumn(4),
         { title: 'exact match', value: (r) => r.exact_match, text: (r) => fixed(100 * r.exact_match, 1) },
-        { title: '95\u202f%', says: 'of the change, in points', value: (r) => r.exact_match_low, text: (r) => interval({
-            low: 100 * r.exact_match_low, high: 100 * r.exact_match_high }, 1) }, numberColumn('BLEU', 'bleu', 2),
+        { title: '95\u202f%', says: 'of the change, in points', value: (r) => r.exact_match_low, text: (r) => interval(isNumber(
+            r.exact_match_low) ? { low: 100 * r.exact_match_low, high: 100 * r.exact_match_high } : {}, 1) }, numberColumn('BLEU', 'bleu', 2),
         intervalColumn(2, 'bleu_low', 'bleu_high')], rows)];
 }
 
