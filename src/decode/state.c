@@ -132,7 +132,8 @@ hw_tensor *hw_state_step(hw_state *s)
 {
     hw_tape *tape = s->worker->tape;
     if (s->fed == s->stride) make_pasts(s, 2 * s->stride);
-    if (s->used + s->count > s->room) make_cache(s, 2 * s->room);
+    const int64_t taken = s->count | 1;
+    if (s->used + taken > s->room) make_cache(s, 2 * s->room);
     hw_tape_reset(tape, HW_INFERENCE);
     step_rows x = gather_rows(s, hw_tape_arena(tape));
     for (int64_t l = 0; l < s->network->options.decoder_layers; l++) {
@@ -144,7 +145,7 @@ hw_tensor *hw_state_step(hw_state *s)
     hw_token_rows target = {s->count, x.ids, {s->count, x.at, x.one}, 0, x.positions};
     hw_segments keys = {s->count, x.key_start, x.key_length};
     hw_tensor *decoded = hw_decode(&pass, s->network, &target, &s->cross, keys, s->cache);
-    s->used += s->count | 1;
+    s->used += taken;
     s->fed++;
     return decoded;
 }
