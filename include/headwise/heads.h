@@ -743,5 +743,8 @@ bool hw_study_keep(const char *model, const char *name, uint64_t fingerprint, js
  * its list of that name. A column is a key of the entry or of its head; what is not there is empty. columns: ended by
  * NULL. */
 void hw_study_tsv(FILE *out, const json_t *result, const char *list, const char *const *columns);
+/* What an entry of a result has under a key: NaN where that is no number, "" where it is no text. */
+double hw_study_number(const json_t *entry, const char *key);
+const char *hw_study_text(const json_t *entry, const char *key);
 
 #endif

@@ -55,16 +55,11 @@ static json_t *compute(hw_heads *h, hw_error *err)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static double number(const json_t *o, const char *key)
-{
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 /* A change with its interval. */
 static void print_change(hw_cli_table *t, const json_t *row, const char *const keys[3], double scale, int digits)
 {
-    double delta = number(row, keys[0]), low = number(row, keys[1]), high = number(row, keys[2]);
+    double delta = hw_study_number(row, keys[0]), low = hw_study_number(row, keys[1]),
+           high = hw_study_number(row, keys[2]);
     hw_cli_cell(t, "%+.*f", digits, scale * delta);
     if (isnan(low))
         hw_cli_cell(t, "one sentence");
@@ -84,15 +79,17 @@ static void print(hw_heads *h, const json_t *result)
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "mode")));
         print_change(t, row, (const char *const[]){"loss_delta", "low", "high"}, 1, 4);
-        hw_cli_cell(t, "%.2g", number(row, "p"));
+        hw_cli_cell(t, "%.2g", hw_study_number(row, "p"));
         if (!translated) continue;
         print_change(t, row, (const char *const[]){"exact_match_delta", "exact_match_low", "exact_match_high"}, 100, 1);
         print_change(t, row, (const char *const[]){"bleu_delta", "bleu_low", "bleu_high"}, 1, 2);
     }
     printf("%s on %s, %.0f sentences: loss %.4f nats a token", h->model,
-           json_string_value(json_object_get(result, "data")), number(result, "sentences"), number(result, "loss"));
+           json_string_value(json_object_get(result, "data")), hw_study_number(result, "sentences"),
+           hw_study_number(result, "loss"));
     if (translated)
-        printf(", exact match %.2f %%, BLEU %.2f", 100 * number(result, "exact_match"), number(result, "bleu"));
+        printf(", exact match %.2f %%, BLEU %.2f", 100 * hw_study_number(result, "exact_match"),
+               hw_study_number(result, "bleu"));
     printf("\nwhat changes without\n");
     hw_cli_table_print(t, stdout);
     putchar('\n');

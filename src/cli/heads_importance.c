@@ -18,15 +18,9 @@ static json_t *compute(hw_heads *h, hw_error *err)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static double number(const json_t *o, const char *key)
-{
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 static void print_interval(hw_cli_table *t, const json_t *o, int digits)
 {
-    double low = number(o, "low"), high = number(o, "high");
+    double low = hw_study_number(o, "low"), high = hw_study_number(o, "high");
     if (isnan(low))
         hw_cli_cell(t, "none");
     else
@@ -43,9 +37,9 @@ static void print_heads(hw_cli *cli, const json_t *rows)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         if (i % HW_IMPORTANCE_READINGS == 0) hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
-        hw_cli_cell(t, "%.5f", number(row, "value"));
+        hw_cli_cell(t, "%.5f", hw_study_number(row, "value"));
         print_interval(t, row, 5);
-        hw_cli_cell(t, "%.3f", number(row, "normalised"));
+        hw_cli_cell(t, "%.3f", hw_study_number(row, "normalised"));
     }
     hw_cli_table_print(t, stdout);
 }
@@ -60,7 +54,7 @@ static void print_checks(hw_cli *cli, const json_t *rows)
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "reading")));
         hw_cli_cell(t, "%s", json_is_true(json_object_get(row, "normalised")) ? "a layer" : "no");
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "mode")));
-        hw_cli_cell(t, "%.3f", number(row, "rho"));
+        hw_cli_cell(t, "%.3f", hw_study_number(row, "rho"));
         print_interval(t, row, 3);
     }
     hw_cli_table_print(t, stdout);
@@ -69,7 +63,7 @@ static void print_checks(hw_cli *cli, const json_t *rows)
 static void print(hw_heads *h, const json_t *result)
 {
     printf("%s on %s, %.0f sentences: importance, |dL/dxi|\n", h->model,
-           json_string_value(json_object_get(result, "data")), number(result, "sentences"));
+           json_string_value(json_object_get(result, "data")), hw_study_number(result, "sentences"));
     print_heads(h->cli, json_object_get(result, "heads"));
     printf("\nhow well it foretells the change of loss when a head is ablated\n");
     print_checks(h->cli, json_object_get(result, "correlations"));

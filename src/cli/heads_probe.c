@@ -70,25 +70,19 @@ static json_t *compute(hw_heads *h, hw_error *err)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static double number(const json_t *o, const char *key)
-{
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 static void print_row(hw_cli_table *t, const json_t *row)
 {
     static const char *const shares[] = {"majority", "embeddings", "untrained", "control"};
     hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
-    hw_cli_cell(t, "%.3f", number(row, "accuracy"));
-    if (isnan(number(row, "low")))
+    hw_cli_cell(t, "%.3f", hw_study_number(row, "accuracy"));
+    if (isnan(hw_study_number(row, "low")))
         hw_cli_cell(t, "one sentence");
     else
-        hw_cli_cell(t, "[%.3f, %.3f]", number(row, "low"), number(row, "high"));
-    for (int k = 0; k < 4; k++) hw_cli_cell(t, "%.3f", number(row, shares[k]));
-    hw_cli_cell(t, "%+.3f", number(row, "selectivity"));
-    hw_cli_cell(t, "%.0f", number(row, "bits"));
-    hw_cli_cell(t, "%.2f", number(row, "compression"));
+        hw_cli_cell(t, "[%.3f, %.3f]", hw_study_number(row, "low"), hw_study_number(row, "high"));
+    for (int k = 0; k < 4; k++) hw_cli_cell(t, "%.3f", hw_study_number(row, shares[k]));
+    hw_cli_cell(t, "%+.3f", hw_study_number(row, "selectivity"));
+    hw_cli_cell(t, "%.0f", hw_study_number(row, "bits"));
+    hw_cli_cell(t, "%.2f", hw_study_number(row, "compression"));
 }
 
 /* The rows of one label on one side, which stand together. */
@@ -103,7 +97,7 @@ static size_t print_label(hw_heads *h, const json_t *rows, size_t first)
         if (!strcmp(l->name, name)) what = l->what;
     bool decoder = !strncmp(json_string_value(json_object_get(head, "name")), "decoder", 7);
     printf("\n%s, %s: %s; %.0f classes, %.0f words learnt, %.0f tested%s\n", decoder ? "target" : "source", name, what,
-           number(head, "classes"), number(head, "learnt"), number(head, "tested"),
+           hw_study_number(head, "classes"), hw_study_number(head, "learnt"), hw_study_number(head, "tested"),
            json_is_true(json_object_get(head, "words_held_out")) ? ", none of them learnt" : "");
     hw_cli_table *t = hw_cli_table_new(h->cli->arena, "lrlrrrrrrr");
     for (size_t k = 0; k < sizeof titles / sizeof *titles; k++) hw_cli_cell(t, "%s", titles[k]);

@@ -62,19 +62,14 @@ static json_t *compute(hw_heads *h, hw_error *err)
 
 /* ---- the curve --------------------------------------------------------------------------------------------------- */
 
-static double number(const json_t *o, const char *key)
-{
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 static void print_interval(hw_cli_table *t, const json_t *row, const char *low, const char *high, double scale,
                            int digits)
 {
-    if (isnan(number(row, low)))
+    if (isnan(hw_study_number(row, low)))
         hw_cli_cell(t, "one sentence");
     else
-        hw_cli_cell(t, "[%+.*f, %+.*f]", digits, scale * number(row, low), digits, scale * number(row, high));
+        hw_cli_cell(t, "[%+.*f, %+.*f]", digits, scale * hw_study_number(row, low), digits,
+                    scale * hw_study_number(row, high));
 }
 
 static void print(hw_heads *h, const json_t *result)
@@ -89,21 +84,22 @@ static void print(hw_heads *h, const json_t *result)
         const char *name = json_string_value(json_object_get(row, "name"));
         hw_cli_cell(t, "%zu", i), hw_cli_cell(t, "%s", name ? name : "-");
         if (name)
-            hw_cli_cell(t, "%.5f", number(row, "importance"));
+            hw_cli_cell(t, "%.5f", hw_study_number(row, "importance"));
         else
             hw_cli_cell(t, "-");
-        hw_cli_cell(t, "%.4f", number(row, "loss"));
+        hw_cli_cell(t, "%.4f", hw_study_number(row, "loss"));
         print_interval(t, row, "low", "high", 1, 4);
-        hw_cli_cell(t, "%.1f", 100 * number(row, "exact_match"));
+        hw_cli_cell(t, "%.1f", 100 * hw_study_number(row, "exact_match"));
         print_interval(t, row, "exact_match_low", "exact_match_high", 100, 1);
-        hw_cli_cell(t, "%.2f", number(row, "bleu"));
+        hw_cli_cell(t, "%.2f", hw_study_number(row, "bleu"));
         print_interval(t, row, "bleu_low", "bleu_high", 1, 2);
     }
     printf("%s on %s, %.0f sentences: heads taken away, the least important first\n", h->model,
-           json_string_value(json_object_get(result, "data")), number(result, "sentences"));
+           json_string_value(json_object_get(result, "data")), hw_study_number(result, "sentences"));
     hw_cli_table_print(t, stdout);
     printf("\n%.0f of %.0f heads (%.0f %%) go before exact match falls by more than a point.\n",
-           number(result, "spare"), number(result, "network_heads"), 100 * number(result, "spare_share"));
+           hw_study_number(result, "spare"), hw_study_number(result, "network_heads"),
+           100 * hw_study_number(result, "spare_share"));
     hw_cli_wrap(stdout,
                 "Importance is |dL/dxi| on the validation set, computed anew after each removal; one head of each "
                 "attention stays. Changes are against the whole network, paired by sentence; intervals are over "

@@ -29,25 +29,13 @@ static json_t *compute(hw_heads *h, hw_error *err)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static double number(const json_t *o, const char *key)
-{
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-    const char *x = json_string_value(json_object_get(o, key));
-    return x ? x : "";
-}
-
 /* "previous (pieces, fed)" */
 static const char *label(hw_cli *cli, const json_t *r)
 {
-    const char *step = text(r, "step");
-    bool pieces = !strcmp(text(r, "subset"), "pieces");
-    if (!pieces && !*step) return text(r, "role");
-    return hw_arena_string(cli->arena, "%s (%s%s%s)", text(r, "role"), pieces ? "pieces" : "",
+    const char *step = hw_study_text(r, "step");
+    bool pieces = !strcmp(hw_study_text(r, "subset"), "pieces");
+    if (!pieces && !*step) return hw_study_text(r, "role");
+    return hw_arena_string(cli->arena, "%s (%s%s%s)", hw_study_text(r, "role"), pieces ? "pieces" : "",
                            pieces && *step ? ", " : "", step);
 }
 
@@ -62,23 +50,23 @@ static void p_text(double p, char out[16])
 static void print_result(hw_cli *cli, hw_cli_table *t, const char *head, const json_t *r)
 {
     char p[16];
-    p_text(number(r, "p"), p);
+    p_text(hw_study_number(r, "p"), p);
     hw_cli_cell(t, "%s", head);
     hw_cli_cell(t, "%s", label(cli, r));
-    hw_cli_cell(t, "%.3f", number(r, "score"));
+    hw_cli_cell(t, "%.3f", hw_study_number(r, "score"));
     if (json_is_null(json_object_get(r, "low")))
         hw_cli_cell(t, "one sentence");
     else
-        hw_cli_cell(t, "[%.3f, %.3f]", number(r, "low"), number(r, "high"));
-    hw_cli_cell(t, "%.3f", number(r, "baseline"));
-    hw_cli_cell(t, "%.3f", number(r, "control"));
+        hw_cli_cell(t, "[%.3f, %.3f]", hw_study_number(r, "low"), hw_study_number(r, "high"));
+    hw_cli_cell(t, "%.3f", hw_study_number(r, "baseline"));
+    hw_cli_cell(t, "%.3f", hw_study_number(r, "control"));
     hw_cli_cell(t, "%s", p);
-    hw_cli_cell(t, "%.0f", number(r, "cases"));
-    double ratio = number(r, "norm_ratio");
+    hw_cli_cell(t, "%.0f", hw_study_number(r, "cases"));
+    double ratio = hw_study_number(r, "norm_ratio");
     if (json_is_true(json_object_get(r, "too_strong")))
-        hw_cli_cell(t, "baseline too strong (%.0f %%)", 100 * number(r, "baseline"));
+        hw_cli_cell(t, "baseline too strong (%.0f %%)", 100 * hw_study_number(r, "baseline"));
     else
-        hw_cli_cell(t, "%s%s", text(r, "tier"), ratio < 0.5 ? ", parked" : "");
+        hw_cli_cell(t, "%s%s", hw_study_text(r, "tier"), ratio < 0.5 ? ", parked" : "");
 }
 
 /* ---- tests that tell nothing ------------------------------------------------------------------------------------- */
@@ -87,7 +75,8 @@ static double ceiling_of(const json_t *result, const char *role)
 {
     const json_t *roles = json_object_get(result, "table");
     for (size_t i = 0; i < json_array_size(roles); i++)
-        if (!strcmp(text(json_array_get(roles, i), "name"), role)) return number(json_array_get(roles, i), "ceiling");
+        if (!strcmp(hw_study_text(json_array_get(roles, i), "name"), role))
+            return hw_study_number(json_array_get(roles, i), "ceiling");
     return NAN;
 }
 
@@ -101,10 +90,10 @@ static const char *too_strong(hw_cli *cli, const json_t *result)
         for (size_t k = 0; k < json_array_size(roles); k++) {
             const json_t *r = json_array_get(roles, k);
             if (!json_is_true(json_object_get(r, "too_strong"))) continue;
-            const char *name = text(head, "name");
-            const char *item =
-                hw_arena_string(cli->arena, "%.*s %s %.0f %% (at most %.0f %%)", (int)strcspn(name, "."), name,
-                                label(cli, r), 100 * number(r, "baseline"), 100 * ceiling_of(result, text(r, "role")));
+            const char *name = hw_study_text(head, "name");
+            const char *item = hw_arena_string(cli->arena, "%.*s %s %.0f %% (at most %.0f %%)", (int)strcspn(name, "."),
+                                               name, label(cli, r), 100 * hw_study_number(r, "baseline"),
+                                               100 * ceiling_of(result, hw_study_text(r, "role")));
             if (!strstr(list, item)) list = hw_arena_string(cli->arena, "%s%s%s", list, *list ? "; " : "", item);
         }
     }
@@ -124,13 +113,13 @@ static void print(hw_heads *h, const json_t *result)
         for (size_t k = 0; k < json_array_size(roles); k++) {
             const json_t *r = json_array_get(roles, k);
             bool is = json_is_true(json_object_get(r, "found"));
-            if (is || o->all) print_result(h->cli, t, found ? "" : text(head, "name"), r), found++;
+            if (is || o->all) print_result(h->cli, t, found ? "" : hw_study_text(head, "name"), r), found++;
         }
         if (found) continue;
-        hw_cli_cell(t, "%s", text(head, "name")), hw_cli_cell(t, "no role found");
+        hw_cli_cell(t, "%s", hw_study_text(head, "name")), hw_cli_cell(t, "no role found");
         for (size_t k = 2; k < sizeof titles / sizeof *titles; k++) hw_cli_cell(t, " ");
     }
-    printf("%s on %s, %.0f sentences\n", h->model, text(result, "data"), number(result, "sentences"));
+    printf("%s on %s, %.0f sentences\n", h->model, hw_study_text(result, "data"), hw_study_number(result, "sentences"));
     hw_cli_table_print(t, stdout);
     putchar('\n');
     hw_cli_wrap(stdout,

@@ -3,6 +3,7 @@
  * The fingerprint is a 64-bit FNV-1a over the bytes of all files that a result depends on; it stands in the result
  * itself. Numbers are written with 17 digits and come back as they were. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include <headwise/heads.h>
@@ -160,4 +161,16 @@ void hw_study_tsv(FILE *out, const json_t *result, const char *list, const char 
         if (!list) write_row(out, head, head, columns);
         for (size_t i = 0; i < json_array_size(entries); i++) write_row(out, json_array_get(entries, i), head, columns);
     }
+}
+
+double hw_study_number(const json_t *entry, const char *key)
+{
+    const json_t *x = json_object_get(entry, key);
+    return json_is_number(x) ? json_number_value(x) : NAN;
+}
+
+const char *hw_study_text(const json_t *entry, const char *key)
+{
+    const char *s = json_string_value(json_object_get(entry, key));
+    return s ? s : "";
 }

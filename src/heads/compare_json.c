@@ -27,18 +27,13 @@ static const json_t *roles_of(const json_t *roles, const char *name)
     return NULL;
 }
 
-static const char *text(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
 static bool found(const json_t *r) { return json_is_true(json_object_get(r, "found")); }
 
 static bool has_role(const json_t *results, const char *role)
 {
     size_t i;
     json_t *r;
-    json_array_foreach(results, i, r) if (found(r) && !strcmp(text(r, "role"), role)) return true;
+    json_array_foreach(results, i, r) if (found(r) && !strcmp(hw_study_text(r, "role"), role)) return true;
     return false;
 }
 
@@ -47,7 +42,7 @@ static bool share_role(const json_t *a, const json_t *b)
 {
     size_t i;
     json_t *r;
-    json_array_foreach(a, i, r) if (found(r) && has_role(b, text(r, "role"))) return true;
+    json_array_foreach(a, i, r) if (found(r) && has_role(b, hw_study_text(r, "role"))) return true;
     return false;
 }
 
@@ -60,8 +55,8 @@ static json_t *role_names(const json_t *results)
     {
         if (!found(r)) continue;
         for (k = 0; k < json_array_size(names); k++)
-            if (!strcmp(json_string_value(json_array_get(names, k)), text(r, "role"))) break;
-        if (k == json_array_size(names)) json_array_append_new(names, json_string(text(r, "role")));
+            if (!strcmp(json_string_value(json_array_get(names, k)), hw_study_text(r, "role"))) break;
+        if (k == json_array_size(names)) json_array_append_new(names, json_string(hw_study_text(r, "role")));
     }
     return names;
 }

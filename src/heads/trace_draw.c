@@ -25,11 +25,6 @@ typedef struct panel {
     int left, top;
 } panel;
 
-static const char *text(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
 static bool has(const json_t *o, const char *key) { return json_is_number(json_object_get(o, key)); }
 static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
 
@@ -40,7 +35,7 @@ static bool same_scope(const json_t *a, const json_t *b)
 {
     static const char *const keys[] = {"role", "subset", "step"};
     for (int i = 0; i < 3; i++)
-        if (strcmp(text(a, keys[i]), text(b, keys[i]))) return false;
+        if (strcmp(hw_study_text(a, keys[i]), hw_study_text(b, keys[i]))) return false;
     return true;
 }
 
@@ -48,13 +43,13 @@ static void draw_frame(const panel *p)
 {
     const json_t *r = p->role;
     fprintf(p->out, "<text class=\"title\" x=\"%d\" y=\"%d\">%s%s%s</text>\n", p->left + LEFT, p->top + 20,
-            text(r, "role"), strcmp(text(r, "subset"), "pieces") ? "" : ", pieces of names",
-            !*text(r, "step")                 ? ""
-            : !strcmp(text(r, "step"), "fed") ? ", word fed"
-                                              : ", word predicted");
+            hw_study_text(r, "role"), strcmp(hw_study_text(r, "subset"), "pieces") ? "" : ", pieces of names",
+            !*hw_study_text(r, "step")                 ? ""
+            : !strcmp(hw_study_text(r, "step"), "fed") ? ", word fed"
+                                                       : ", word predicted");
     if (has(r, "arises"))
         fprintf(p->out, "<text x=\"%d\" y=\"%d\">from step %.0f on: %s</text>\n", p->left + LEFT, p->top + 38,
-                number(r, "arises"), text(r, "name"));
+                number(r, "arises"), hw_study_text(r, "name"));
     else
         fprintf(p->out, "<text x=\"%d\" y=\"%d\">seen at step %.0f, does not stay</text>\n", p->left + LEFT,
                 p->top + 38, number(r, "first"));
@@ -101,7 +96,7 @@ static void draw_panel(const panel *p, const json_t *heads)
             {
                 if (!same_scope(line, p->role)) continue;
                 if (has(line, "baseline")) baseline = number(line, "baseline");
-                if (has(line, "arises") == on) draw_line(p, text(head, "name"), line);
+                if (has(line, "arises") == on) draw_line(p, hw_study_text(head, "name"), line);
             }
         }
     }
