@@ -133,6 +133,9 @@ bool hw_atomic_begin(hw_atomic *file, const char *path, hw_error *err);
 bool hw_atomic_commit(hw_atomic *file, hw_error *err);
 void hw_atomic_abandon(hw_atomic *file);
 
+/* Appends to an open file, whose name is path, all bytes or none: where a disk is full, what it took is cut off. */
+bool hw_append_whole(int file, const char *path, const void *bytes, size_t size, hw_error *err);
+
 /* The whole file, read-only. data is NULL where size is 0. */
 typedef struct hw_map {
     const uint8_t *data;

@@ -90,6 +90,19 @@ void hw_atomic_abandon(hw_atomic *file)
     file->stream = NULL;
 }
 
+bool hw_append_whole(int file, const char *path, const void *bytes, size_t size, hw_error *err)
+{
+    const off_t before = lseek(file, 0, SEEK_END);
+    size_t done = 0;
+    ssize_t part = 1; /* a disk that fills up takes the beginning */
+    for (; done < size && part > 0; done += part > 0 ? (size_t)part : 0)
+        part = write(file, (const char *)bytes + done, size - done);
+    if (done == size) return true;
+    int number = errno;
+    if (ftruncate(file, before)) number = errno;
+    return hw_fail(err, "%s: cannot be written: %s", path, strerror(number));
+}
+
 /* ---- mapped files ------------------------------------------------------------------------------------------------ */
 
 bool hw_map_open(hw_map *map, const char *path, hw_error *err)

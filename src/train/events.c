@@ -111,12 +111,7 @@ static bool write_record(hw_events *e, const message *m, hw_error *err)
     put_number(record + 8, checksum(record, 8), 4);
     memcpy(record + FRAME, m->bytes, m->size);
     put_number(record + FRAME + m->size, checksum(m->bytes, m->size), 4);
-    off_t before = lseek(e->file, 0, SEEK_END);
-    ssize_t done = write(e->file, record, size);
-    if (done == (ssize_t)size) return true;
-    int number = done < 0 ? errno : ENOSPC;
-    if (ftruncate(e->file, before)) number = errno;
-    return fail(e, number, err);
+    return hw_append_whole(e->file, e->path, record, size, err);
 }
 
 /* How many bytes from here on are a record of a step up to `step`; 0: none. Only what was written here is known. */

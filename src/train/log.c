@@ -58,17 +58,9 @@ bool hw_log_line(hw_log *log, hw_error *err, const char *format, ...)
     va_end(args);
     HW_CHECK(length >= 0 && length < (int)sizeof line - 1, "%s: a line of %d bytes", log->path, length);
     line[length++] = '\n';
-    off_t before = lseek(log->file, 0, SEEK_END);
-    ssize_t done = 0, part = 1; /* a disk that fills up takes the beginning */
-    for (; done < length && part > 0; done += part > 0 ? part : 0)
-        part = write(log->file, line + done, (size_t)(length - done));
-    if (done == length) {
-        line[length - 1] = 0;
-        return !log->events || hw_events_row(log->events, log->group, log->header, line, err);
-    }
-    int number = errno;
-    if (ftruncate(log->file, before)) number = errno;
-    return hw_fail(err, "%s: cannot be written: %s", log->path, strerror(number));
+    if (!hw_append_whole(log->file, log->path, line, (size_t)length, err)) return false;
+    line[length - 1] = 0;
+    return !log->events || hw_events_row(log->events, log->group, log->header, line, err);
 }
 
 bool hw_log_sync(hw_log *log, hw_error *err)
