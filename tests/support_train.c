@@ -137,6 +137,28 @@ hw_train_result train_whole(const hw_config *config, int threads)
     return call.result;
 }
 
+void train_whole_and_in_parts(hw_arena *arena, const char *settings, const int64_t *stops)
+{
+    static train_call call;
+    const hw_config *whole = train_config(arena, "whole", settings), *parts = train_config(arena, "parts", settings);
+    train_whole(whole, 1);
+    for (int i = 0; !i || stops[i - 1]; i++) {
+        hw_threads_set(1 + i % 3);
+        train_until(&call, parts, stops[i]);
+    }
+    same_directories(whole->training.model_dir, parts->training.model_dir);
+}
+
+void config_refused(hw_arena *arena, const char *const *settings, int most, const char *message)
+{
+    hw_config *c = hw_config_new(arena);
+    hw_error err = {""};
+    bool ok = true;
+    for (int i = 0; i < most && settings[i] && ok; i++) ok = hw_config_set(c, settings[i], &err);
+    ck_assert(!(ok && hw_config_check(c, NULL, &err)));
+    ck_assert_str_eq(err.message, message);
+}
+
 /* ---- what they leave --------------------------------------------------------------------------------------------- */
 
 static int wanted(const struct dirent *entry)

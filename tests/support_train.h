@@ -37,6 +37,12 @@ void train_refused(train_call *call, const hw_config *config, const char *messag
 int train_child(const hw_config *config);
 /* A run from beginning to end, which must go well. */
 hw_train_result train_whole(const hw_config *config, int threads);
+/* A run with these settings as "whole", from beginning to end, and one as "parts" that is interrupted after each of the
+ * steps, the last of which is 0: to the end. Each part has its own number of threads. Both must leave the same bytes. */
+void train_whole_and_in_parts(hw_arena *arena, const char *settings, const int64_t *stops);
+/* A configuration that has these "key=value" and is else as it is by itself, at most so many and ended by NULL where
+ * fewer: setting one of them or checking all must fail with this message. */
+void config_refused(hw_arena *arena, const char *const *settings, int most, const char *message);
 
 /* Fails the test unless both directories have the same files with the same bytes, but for config.yaml and times.tsv. */
 void same_directories(const char *a, const char *b);

@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -98,4 +99,25 @@ const outcome *fed(const char *text, const char *line)
     const outcome *o = feed(text, line);
     ck_assert_msg(o->status == 0 && !*o->err, "%s: status %d: %s", line, o->status, o->err);
     return o;
+}
+
+pid_t translate_piped(const char *directory, FILE **in, FILE **out)
+{
+    int to[2], from[2];
+    ck_assert(!pipe(to) && !pipe(from));
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        if (!freopen("/dev/null", "w", stderr)) _exit(99);
+        close(to[0]), close(to[1]), close(from[0]), close(from[1]);
+        char *words[] = {"headwise", "translate", (char *)(uintptr_t)directory, "-q", NULL};
+        exit(hw_cli_main(4, words));
+    }
+    close(to[0]);
+    close(from[1]);
+    *in = fdopen(to[1], "w");
+    *out = fdopen(from[0], "r");
+    return child;
 }

@@ -3,6 +3,8 @@
 #ifndef HW_TESTS_SUPPORT_TRANSLATE_H
 #define HW_TESTS_SUPPORT_TRANSLATE_H
 
+#include <sys/types.h>
+
 #include <headwise/bundle.h>
 
 #include "support_files.h"
@@ -26,6 +28,9 @@ const outcome *feed_words(const char *input, size_t size, const char *const *wor
 const outcome *feed(const char *text, const char *line);
 /* It must go well and say nothing. */
 const outcome *fed(const char *text, const char *line);
+
+/* `translate` in a child process, quietly, with pipes to write lines into and read answers from. The caller waits. */
+pid_t translate_piped(const char *directory, FILE **in, FILE **out);
 
 /* The i-th line of a text, in the test's arena; NULL past the last. How many a text has. */
 const char *line_of(const char *text, int i);

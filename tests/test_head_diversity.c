@@ -80,13 +80,8 @@ END_TEST
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 static hw_arena *arena;
-static train_call call;
 
-static void begin(void)
-{
-    arena = train_begin();
-    call = (train_call){0};
-}
+static void begin(void) { arena = train_begin(); }
 
 static const struct {
     const char *name, *key, *settings;
@@ -143,15 +138,7 @@ static const char *const repeated[] = {
 
 START_TEST(threads_and_interruptions_change_no_byte)
 {
-    const hw_config *whole = train_config(arena, "whole", repeated[_i]),
-                    *parts = train_config(arena, "parts", repeated[_i]);
-    static const int64_t stops[] = {3, 5, 9, 14, 0};
-    train_whole(whole, 1);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
-        hw_threads_set(1 + (int)i % 3);
-        train_until(&call, parts, stops[i]);
-    }
-    same_directories(whole->training.model_dir, parts->training.model_dir);
+    train_whole_and_in_parts(arena, repeated[_i], (const int64_t[]){3, 5, 9, 14, 0});
     char *log = scratch_read(scratch_path("whole/train.tsv"), NULL);
     ck_assert(!strstr(log, "\thead_diversity\n") == !strstr(repeated[_i], "kind="));
     free(log);
@@ -285,12 +272,7 @@ static const struct {
 
 START_TEST(wrong_configurations_are_refused)
 {
-    hw_config *c = hw_config_new(arena);
-    hw_error err = {""};
-    bool ok = true;
-    for (int i = 0; i < 2 && wrong[_i].settings[i] && ok; i++) ok = hw_config_set(c, wrong[_i].settings[i], &err);
-    ck_assert(!(ok && hw_config_check(c, NULL, &err)));
-    ck_assert_str_eq(err.message, wrong[_i].message);
+    config_refused(arena, wrong[_i].settings, 2, wrong[_i].message);
 }
 END_TEST
 

@@ -12,13 +12,8 @@
 Suite *test_head_l0(void);
 
 static hw_arena *arena;
-static train_call call;
 
-static void begin(void)
-{
-    arena = train_begin();
-    call = (train_call){0};
-}
+static void begin(void) { arena = train_begin(); }
 
 /* ---- one gate ---------------------------------------------------------------------------------------------------- */
 
@@ -71,14 +66,7 @@ static const char *gates_of(const char *directory)
 START_TEST(interruptions_change_no_byte)
 {
     static const char settings[] = "training.head_l0.weight=0.05;training.validate_every=5";
-    const hw_config *whole = train_config(arena, "whole", settings), *parts = train_config(arena, "parts", settings);
-    static const int64_t stops[] = {2, 5, 11, 0};
-    train_whole(whole, 1);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
-        hw_threads_set(1 + (int)i % 3);
-        train_until(&call, parts, stops[i]);
-    }
-    same_directories(whole->training.model_dir, parts->training.model_dir);
+    train_whole_and_in_parts(arena, settings, (const int64_t[]){2, 5, 11, 0});
     ck_assert(!strncmp(gates_of("whole"), "name\tgate\topen\tlog_alpha\nencoder.0.self.0\t", 41));
 }
 END_TEST

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "support_files.h"
 #include "support_model.h"
+#include "support_translate.h"
 
 static hw_arena *arena;
 
@@ -109,28 +110,6 @@ static const char *model(void)
     return scratch_path("m");
 }
 
-/* `translate` with standard input and output as pipes, *in and *out. */
-static pid_t start(const char *directory, FILE **in, FILE **out)
-{
-    int to[2], from[2];
-    ck_assert(!pipe(to) && !pipe(from));
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        if (!freopen("/dev/null", "w", stderr)) _exit(99);
-        close(to[0]), close(to[1]), close(from[0]), close(from[1]);
-        char *call[] = {"headwise", "translate", (char *)(uintptr_t)directory, "-q", NULL};
-        exit(hw_cli_main(4, call));
-    }
-    close(to[0]);
-    close(from[1]);
-    *in = fdopen(to[1], "w");
-    *out = fdopen(from[0], "r");
-    return child;
-}
-
 static void write_line(FILE *f, const line *l)
 {
     fwrite(l->text, 1, l->bytes, f);
@@ -141,7 +120,7 @@ static void write_line(FILE *f, const line *l)
 static char **translate_together(const char *directory, const line *lines, int n)
 {
     FILE *in, *out;
-    pid_t child = start(directory, &in, &out), writer = fork();
+    pid_t child = translate_piped(directory, &in, &out), writer = fork();
     if (writer == 0) {
         for (int i = 0; i < n; i++) write_line(in, &lines[i]);
         fclose(in);
@@ -169,7 +148,7 @@ START_TEST(each_line_has_its_answer)
     char **together = translate_together(directory, lines, n), *alone = NULL;
     size_t room = 0;
     FILE *in, *out;
-    pid_t child = start(directory, &in, &out);
+    pid_t child = translate_piped(directory, &in, &out);
     for (int i = 0; i < n; i++) {
         write_line(in, &lines[i]);
         fflush(in);

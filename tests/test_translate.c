@@ -154,28 +154,15 @@ END_TEST
 /* A program that writes a line and waits for the answer gets it. */
 START_TEST(the_output_is_flushed_when_the_input_pauses)
 {
-    int to[2], from[2];
-    ck_assert(!pipe(to) && !pipe(from));
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        close(to[1]);
-        close(from[0]);
-        const char *words[] = {"headwise", "translate", model, NULL};
-        exit(hw_cli_main(3, (char **)(uintptr_t)words));
-    }
-    close(to[0]);
-    close(from[1]);
-    FILE *answers = fdopen(from[0], "r");
+    FILE *in, *answers;
+    pid_t child = translate_piped(model, &in, &answers);
     char line[2][256];
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(write(to[1], "the cat\n", 8), 8);
+        ck_assert(fputs("the cat\n", in) >= 0 && !fflush(in));
         ck_assert_ptr_nonnull(fgets(line[i > 0], sizeof line[0], answers));
         if (i) ck_assert_str_eq(line[0], line[1]);
     }
-    close(to[1]);
+    fclose(in);
     ck_assert_ptr_null(fgets(line[1], sizeof line[1], answers));
     fclose(answers);
     int status;
