@@ -183,7 +183,7 @@ static double score_side_by_side(const double *sum, const void *unused)
     return sum[2] / sum[3] - sum[0] / sum[1];
 }
 
-/* The interval of a difference is that of the rows side by side; p is that of the paired bootstrap. */
+/* The interval of a difference is that of the rows side by side, and p goes with it. */
 START_TEST(paired_differences)
 {
     hw_tally one, two, both;
@@ -203,8 +203,8 @@ START_TEST(paired_differences)
     ck_assert_double_eq_tol(d.value, x.estimate, 1e-12);
     ck_assert_double_eq_tol(d.low, x.low, 1e-12);
     ck_assert_double_eq_tol(d.high, x.high, 1e-12);
-    ck_assert_double_eq(d.p, hw_paired_bootstrap(&one, &two, 400, 9));
     ck_assert(d.p > 0 && d.p < 0.5);
+    ck_assert_int_eq(d.p <= 0.05, d.low > 0 || d.high < 0);
     d = hw_paired_difference(&one, &one, 400, 9);
     ck_assert(d.value == 0 && d.low == 0 && d.high == 0 && d.p == 1);
     one.count = two.count = 1;

@@ -138,6 +138,57 @@ START_TEST(threads_and_seeds)
 }
 END_TEST
 
+/* ---- differences ------------------------------------------------------------------------------------------------- */
+
+/* Of `count` sentences the first `better` gain a little, each its own amount, those behind them `spread` of noise. */
+static hw_difference gain(int count, int better, double spread, uint64_t seed)
+{
+    hw_tally a, b;
+    hw_tally_init(&a, 2, hw_ratio_score, NULL);
+    hw_tally_init(&b, 2, hw_ratio_score, NULL);
+    hw_random random = hw_random_new(seed, 0);
+    for (int i = 0; i < count; i++) {
+        double x = hw_random_uniform(&random), gained = i < better ? 0.1 + 0.001 * i : spread * hw_random_normal(&random);
+        hw_tally_add(&a, (const double[]){x, 1});
+        hw_tally_add(&b, (const double[]){x + gained, 1});
+    }
+    hw_difference d = hw_paired_difference(&a, &b, 1000, seed);
+    hw_tally_clear(&a);
+    hw_tally_clear(&b);
+    return d;
+}
+
+/* The signs of k sentences agree by chance in 2 of 2^k cases, and what does not differ says nothing. */
+START_TEST(p_is_what_sentences_and_resamples_can_tell)
+{
+    static const struct {
+        int count, better;
+        double p;
+        bool bound;
+    } cases[] = {{2, 2, 0.5, false},    {4, 4, 0.125, false},    {5, 5, 0.0625, false},  {6, 6, 0.03125, false},
+                 {8, 8, 1 / 128.0, false}, {300, 4, 0.125, false}, {40, 40, 0.002, true}, {40, 0, 1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hw_difference d = gain(cases[i].count, cases[i].better, 0, 1);
+        ck_assert_msg(fabs(d.p - cases[i].p) < 1e-12, "%d of %d: p %g", cases[i].better, cases[i].count, d.p);
+        ck_assert_int_eq(d.p_is_bound, cases[i].bound);
+        ck_assert_int_eq(d.low > 0, d.p <= 0.05);
+        ck_assert(d.low <= d.value && d.value <= d.high);
+    }
+}
+END_TEST
+
+START_TEST(p_goes_with_the_interval)
+{
+    int sure = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        hw_difference d = gain(3 + (int)seed, (int)seed / 4, 0.1, seed);
+        ck_assert_int_eq(d.low > 0 || d.high < 0, d.p <= 0.05);
+        sure += d.p <= 0.05;
+    }
+    ck_assert(sure > 5 && sure < 55);
+}
+END_TEST
+
 /* ---- means and clusters ------------------------------------------------------------------------------------------ */
 
 /* The bootstrap of a mean has the deviation s / sqrt(n): 1.96 of it on either side. */
@@ -278,6 +329,8 @@ Suite *test_metrics_statistics(void)
     tcase_add_loop_test(systems, a_far_better_system, 0, 2);
     tcase_add_loop_test(systems, threads_and_seeds, 0, 2);
     suite_add_tcase(suite, systems);
+    tcase_add_test(plain, p_is_what_sentences_and_resamples_can_tell);
+    tcase_add_test(plain, p_goes_with_the_interval);
     tcase_add_test(plain, the_interval_of_a_mean);
     tcase_add_test(plain, sign_flips_equal_scipy);
     tcase_add_test(plain, holm_equals_numpy);

@@ -177,7 +177,7 @@ static void compare(hw_ablated *x, const hw_quality *before, const hw_quality *a
     x->loss_after = hw_tally_score(&after->loss);
     x->match = hw_paired_difference(&before->match, &after->match, o->trials, o->seed);
     x->match_after = after->bleu ? hw_tally_score(&after->match) : NAN;
-    x->bleu = (hw_difference){NAN, NAN, NAN, NAN};
+    x->bleu = (hw_difference){.value = NAN, .low = NAN, .high = NAN, .p = NAN};
     x->bleu_after = NAN;
     if (!after->bleu) return;
     x->bleu = hw_paired_difference(hw_metric_tally(before->bleu), hw_metric_tally(after->bleu), o->trials, o->seed);

@@ -3,7 +3,7 @@
  * Trial t draws from the random stream t, so trials may run on any thread, and the same seed draws the same sentences
  * for every tally: what pairs two systems. Sources: Efron and Tibshirani 1993 (bootstrap); Koehn 2004, "Statistical
  * significance tests for machine translation evaluation"; Riezler and Maxwell 2005 (approximate randomization); Noreen
- * 1989 for the + 1. */
+ * 1989 for the + 1; Fisher 1935 for what few signs can tell. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,17 +119,17 @@ static double p_value(const double *differences, int n, double shift, double see
     return (double)(extreme + 1) / (n + 1);
 }
 
-static double difference(const hw_tally *baseline, const hw_tally *system)
+static double signed_difference(const hw_tally *baseline, const hw_tally *system)
 {
     HW_CHECK(baseline->count == system->count && baseline->width == system->width && baseline->score == system->score,
              "a paired test needs one metric on the same sentences: %lld and %lld", (long long)baseline->count,
              (long long)system->count);
-    return fabs(hw_tally_score(baseline) - hw_tally_score(system));
+    return hw_tally_score(system) - hw_tally_score(baseline);
 }
 
 double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int trials_count, uint64_t seed)
 {
-    double seen = difference(baseline, system);
+    double seen = fabs(signed_difference(baseline, system));
     double *a = run(trials_count, bootstrap_trial, (trials){.baseline = baseline, .seed = seed});
     double *b = run(trials_count, bootstrap_trial, (trials){.baseline = system, .seed = seed});
     for (int i = 0; i < trials_count; i++) a[i] = fabs(a[i] - b[i]);
@@ -139,25 +139,52 @@ double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int
     return p;
 }
 
+/* Sentences whose rows are the same say nothing about a difference. */
+static int64_t differing(const hw_tally *a, const hw_tally *b)
+{
+    int64_t count = 0;
+    size_t size = (size_t)a->width * sizeof *a->rows;
+    for (int64_t i = 0; i < a->count; i++) count += memcmp(a->rows + i * a->width, b->rows + i * b->width, size) != 0;
+    return count;
+}
+
+/* p from sorted resamples, and what the sentences allow; see hw_paired_difference. */
+static void judge(hw_difference *d, const double *x, int n, int64_t sentences)
+{
+    int below = 0, above = 0;
+    for (int i = 0; i < n; i++) {
+        below += x[i] <= 0;
+        above += x[i] >= 0;
+    }
+    int tail = below < above ? below : above;
+    double resamples = fmin(1, 2.0 * (tail ? tail : 1) / n), flips = fmin(1, ldexp(1, 1 - (int)fmin((double)sentences, 1000)));
+    d->p = fmax(resamples, flips);
+    d->p_is_bound = !tail && resamples >= flips;
+    if (flips <= 0.05) return;
+    d->low = fmin(d->low, 0);
+    d->high = fmax(d->high, 0);
+}
+
 hw_difference hw_paired_difference(const hw_tally *baseline, const hw_tally *system, int trials_count, uint64_t seed)
 {
-    if (!baseline->count) return (hw_difference){NAN, NAN, NAN, NAN};
-    double seen = difference(baseline, system);
-    hw_difference d = {hw_tally_score(system) - hw_tally_score(baseline), NAN, NAN, NAN};
+    hw_difference d = {.value = NAN, .low = NAN, .high = NAN, .p = NAN};
+    if (!baseline->count) return d;
+    d.value = signed_difference(baseline, system);
     if (baseline->count < 2) return d;
     double *x = run(trials_count, difference_trial, (trials){.baseline = baseline, .system = system, .seed = seed});
+    for (int i = 0; i < trials_count; i++)
+        if (fabs(x[i]) < 1e-12) x[i] = 0; /* but for rounding */
     qsort(x, (size_t)trials_count, sizeof *x, ascending);
     d.low = x[trials_count / 40];
     d.high = x[trials_count - trials_count / 40 - 1];
-    for (int i = 0; i < trials_count; i++) x[i] = fabs(x[i]);
-    d.p = p_value(x, trials_count, mean(x, trials_count), seen);
+    judge(&d, x, trials_count, differing(baseline, system));
     free(x);
     return d;
 }
 
 double hw_paired_randomization(const hw_tally *baseline, const hw_tally *system, int trials_count, uint64_t seed)
 {
-    double seen = difference(baseline, system);
+    double seen = fabs(signed_difference(baseline, system));
     double *differences =
         run(trials_count, randomization_trial, (trials){.baseline = baseline, .system = system, .seed = seed});
     double p = p_value(differences, trials_count, 0, seen);

@@ -79,11 +79,12 @@ static moments moments_of(const double *x, int count)
 /* Runs that do not spread at all tell nothing of how others would. */
 static hw_difference student(double value, double variance, double freedom)
 {
-    hw_difference d = {value, NAN, NAN, NAN};
+    hw_difference d = {.value = value, .low = NAN, .high = NAN, .p = NAN};
     if (!isfinite(value) || !isfinite(variance)) return d;
-    if (variance <= 1e-30 * value * value) return value == 0 ? (hw_difference){0, 0, 0, 1} : d;
+    if (variance <= 1e-30 * value * value) return value == 0 ? (hw_difference){.p = 1} : d;
     double error = sqrt(variance), half = hw_student_bound(freedom, 0.05) * error;
-    return (hw_difference){value, value - half, value + half, hw_student_p(value / error, freedom)};
+    return (hw_difference){
+        .value = value, .low = value - half, .high = value + half, .p = hw_student_p(value / error, freedom)};
 }
 
 hw_difference hw_runs_mean(const double *x, int count)
