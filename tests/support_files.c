@@ -69,6 +69,19 @@ char *scratch_read(const char *path, size_t *size)
     return text;
 }
 
+static int no_temporary(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status, (void)type, (void)ftw;
+    const char *name = strrchr(path, '/');
+    ck_assert_msg(!name || !strstr(name, ".headwise-"), "%s is left over", path);
+    return 0;
+}
+
+void nothing_half_written(const char *name)
+{
+    ck_assert_int_eq(nftw(scratch_path(name), no_temporary, 16, FTW_PHYS), 0);
+}
+
 static void read_back(const char *path, char *to, size_t size)
 {
     char *text = scratch_read(path, NULL);

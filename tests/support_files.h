@@ -18,6 +18,9 @@ const char *scratch_text(const char *name, const char *text);
 /* The whole file, ended by a 0 byte; NULL where there is none. The caller frees it. */
 char *scratch_read(const char *path, size_t *size);
 
+/* Fails the test where a temporary file of an atomic one stands in or below a directory. */
+void nothing_half_written(const char *name);
+
 /* What a call of the program printed. */
 typedef struct outcome {
     int status;

@@ -8,7 +8,7 @@
  *     > le chat                     a line of standard output, each exact
  *     ~ m2/                         what may be new or different afterwards: a name, or all that is below a directory/
  *
- * Everything else in the directory must be as before the call, and nothing may be half-written (*.tmp). A line of
+ * Everything else in the directory must be as before the call, and nothing may be half-written. A line of
  * output that is only `...` stands for any lines, `…` in a line for any characters; `@` at the end of a line is not part of it, so that blanks before it
  * are seen. {float|double} is what one of the two precisions says. Where a line `- WHAT` follows the name, the row is
  * left out unless the machine has it: root, asan (no sanitizer of addresses).

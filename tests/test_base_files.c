@@ -1,10 +1,9 @@
-/* Readers of lines, atomic files, maps, directories. */
+/* Readers of lines, maps, directories. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -240,96 +239,6 @@ START_TEST(pipes_give_lines_as_they_come)
 }
 END_TEST
 
-/* ---- atomic files ------------------------------------------------------------------------------------------------ */
-
-static void expect_file(const char *path, const char *text)
-{
-    char *found = scratch_read(path, NULL);
-    ck_assert_ptr_nonnull(found);
-    ck_assert_str_eq(found, text);
-    free(found);
-}
-
-START_TEST(atomic_files_replace)
-{
-    const char *path = scratch_text("file", "old");
-    hw_error err;
-    hw_atomic file;
-    ck_assert(hw_atomic_begin(&file, path, &err));
-    fputs("new", file.stream);
-    fflush(file.stream);
-    expect_file(path, "old");
-    expect_file(scratch_path("file.tmp"), "new");
-    ck_assert(hw_atomic_commit(&file, &err));
-    expect_file(path, "new");
-    ck_assert(!hw_file_exists(scratch_path("file.tmp")));
-
-    ck_assert(hw_atomic_begin(&file, path, &err));
-    fputs("never", file.stream);
-    hw_atomic_abandon(&file);
-    hw_atomic_abandon(&file);
-    expect_file(path, "new");
-    ck_assert(!hw_file_exists(scratch_path("file.tmp")));
-
-    ck_assert_int_eq(chdir(scratch_path(".")), 0);
-    ck_assert(hw_atomic_begin(&file, "without_a_directory", &err));
-    ck_assert(hw_atomic_commit(&file, &err));
-    expect_file("without_a_directory", "");
-    ck_assert_int_eq(chdir("/"), 0);
-}
-END_TEST
-
-static void expect_no_place(const char *path, const char *reason)
-{
-    hw_error err = {""};
-    hw_atomic file;
-    char expected[9000];
-    snprintf(expected, sizeof expected, "%s: cannot be written: %s", path, reason);
-    expected[sizeof err.message - 1] = 0;
-    ck_assert(!hw_atomic_begin(&file, path, &err));
-    if (strlen(expected) < 1000) ck_assert_str_eq(err.message, expected);
-    hw_atomic_abandon(&file);
-}
-
-START_TEST(atomic_files_need_a_place)
-{
-    expect_no_place(scratch_path("."), "it is a directory");
-    expect_no_place(scratch_path("no/such/directory"), "No such file or directory");
-    expect_no_place("/dev/null", "it is not a regular file");
-    expect_no_place("", "an empty name");
-    char longer[5000];
-    memset(longer, 'a', sizeof longer - 1);
-    longer[sizeof longer - 1] = 0;
-    expect_no_place(longer, "File name too long");
-    expect_no_place(scratch_path("file/below"), "No such file or directory");
-    scratch_text("plain", "x");
-    expect_no_place(scratch_path("plain/below"), "Not a directory");
-}
-END_TEST
-
-/* A limit on the size of files stands for a full disk. */
-START_TEST(atomic_files_report_failed_writes)
-{
-    const char *path = scratch_text("file", "old");
-    struct rlimit limit = {1 << 16, RLIM_INFINITY};
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    signal(SIGXFSZ, SIG_IGN);
-    char expected[256];
-    snprintf(expected, sizeof expected, "%s: cannot be written whole: File too large", path);
-    static const int sizes[] = {(1 << 16) + 1, 1 << 18}; /* found at the last flush, and long before */
-    for (int i = 0; i < 2; i++) {
-        hw_error err;
-        hw_atomic file;
-        ck_assert(hw_atomic_begin(&file, path, &err));
-        for (int k = 0; k < sizes[i]; k++) putc('x', file.stream);
-        ck_assert(!hw_atomic_commit(&file, &err));
-        ck_assert_str_eq(err.message, expected);
-        expect_file(path, "old");
-        ck_assert(!hw_file_exists(scratch_path("file.tmp")));
-    }
-}
-END_TEST
-
 /* ---- maps and directories ---------------------------------------------------------------------------------------- */
 
 START_TEST(maps)
@@ -395,9 +304,6 @@ Suite *test_base_files(void)
     tcase_add_test(t, damaged_gzip);
     tcase_add_test(t, unreadable);
     tcase_add_test(t, pipes_give_lines_as_they_come);
-    tcase_add_test(t, atomic_files_replace);
-    tcase_add_test(t, atomic_files_need_a_place);
-    tcase_add_test(t, atomic_files_report_failed_writes);
     tcase_add_test(t, maps);
     tcase_add_test(t, directories);
     suite_add_tcase(suite, t);

@@ -232,14 +232,16 @@ START_TEST(half_written_files_go)
 {
     const hw_config *c = train_config(arena, "model", "training.keep_checkpoints=3");
     train_until(&call, c, 11);
-    const char *mine = scratch_text("model/notes.txt", "mine");
-    static const char *const left[] = {"model/model.safetensors.tmp", "model/checkpoint.safetensors.tmp",
-                                       "model/checkpoints/step-15.safetensors.tmp",
+    static const char *const mine[] = {"model/notes.txt", "model/train.tsv.tmp", "model/checkpoints/step-15.safetensors.tmp"};
+    for (int i = 0; i < 3; i++) scratch_text(mine[i], "mine");
+    static const char *const left[] = {"model/.model.safetensors.headwise-0a1b2c.tmp",
+                                       "model/.train.tsv.headwise-abcdef.tmp",
+                                       "model/checkpoints/.step-15.safetensors.headwise-999999.tmp",
                                        "model/checkpoints/step-20.safetensors"};
     for (int i = 0; i < 4; i++) scratch_text(left[i], "half");
     train_until(&call, c, 12);
     for (int i = 0; i < 4; i++) ck_assert_msg(!hw_file_exists(scratch_path(left[i])), "%s", left[i]);
-    ck_assert(hw_file_exists(mine));
+    for (int i = 0; i < 3; i++) ck_assert_msg(hw_file_exists(scratch_path(mine[i])), "%s", mine[i]);
     ck_assert(hw_file_exists(scratch_path("model/checkpoints/step-10.safetensors")));
 }
 END_TEST

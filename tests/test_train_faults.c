@@ -156,23 +156,40 @@ END_TEST
 
 /* ---- files that cannot be written -------------------------------------------------------------------------------- */
 
-/* Every kind of file in turn has a directory in the place of its temporary file. */
-static const char *const written[] = {
-    "source.vocab", "target.vocab",           "config.yaml",       "train.tsv", "valid.tsv",
-    "times.tsv",    "checkpoint.safetensors", "model.safetensors", "curves.svg", "checkpoints/step-10.safetensors",
+/* In the place of every kind of file in turn stands a directory, from the beginning or from a step on. */
+static const struct {
+    const char *name;
+    int64_t step;
+} written[] = {
+    {"source.vocab", 0}, {"target.vocab", 0}, {"config.yaml", 0}, {"train.tsv", 0}, {"valid.tsv", 0}, {"times.tsv", 0},
+    {"checkpoint.safetensors", 3}, {"model.safetensors", 3}, {"curves.svg", 3}, {"checkpoints/step-10.safetensors", 3},
 };
+static const char *blocked;
+static int64_t blocked_at;
+
+static void block(const train_call *one, int64_t step)
+{
+    (void)one;
+    hw_error err;
+    if (step != blocked_at) return;
+    rename(blocked, scratch_path("aside"));
+    ck_assert(hw_directory_make(blocked, &err));
+}
 
 START_TEST(one_file_cannot_be_written)
 {
     const char *settings = "training.keep_checkpoints=9";
     const hw_config *c = train_config(arena, "model", settings);
-    const char *path = scratch_path(hw_arena_string(arena, "model/%s", written[_i]));
-    hw_error err;
-    ck_assert(hw_directory_make(hw_arena_string(arena, "%s.tmp", path), &err));
-    train_refused(&call, c, hw_arena_string(arena, "%s: cannot be written: Is a directory", path));
+    blocked = scratch_path(hw_arena_string(arena, "model/%s", written[_i].name));
+    blocked_at = written[_i].step;
+    block(&call, 0);
+    call.after_step = block;
+    train_refused(&call, c, hw_arena_string(arena, "%s: cannot be written: it is a directory", blocked));
+    ck_assert_int_eq(rmdir(blocked), 0);
+    rename(scratch_path("aside"), blocked);
     check_directory(scratch_path("model"));
-    ck_assert(!hw_file_exists(path));
-    ck_assert_int_eq(rmdir(hw_arena_string(arena, "%s.tmp", path)), 0);
+    nothing_half_written("model");
+    call.after_step = NULL;
     recovers(c, settings);
 }
 END_TEST
@@ -231,7 +248,7 @@ START_TEST(a_file_does_not_fit)
         hw_arena_string(arena, "%s/%s: cannot be written whole: File too large", c->training.model_dir, names[_i]));
     limit_files(-1);
     ck_assert(!hw_file_exists(scratch_path(hw_arena_string(arena, "model/%s", names[_i]))));
-    ck_assert(!hw_file_exists(scratch_path(hw_arena_string(arena, "model/%s.tmp", names[_i]))));
+    nothing_half_written("model");
     recovers(c, "");
 }
 END_TEST

@@ -123,15 +123,30 @@ int hw_reader_line(hw_reader *reader, char **line, size_t *length, hw_error *err
 int64_t hw_reader_number(const hw_reader *reader); /* of the last line read, from 1 */
 bool hw_reader_waiting(hw_reader *reader);         /* true if reading on would have to wait for more input */
 
-/* A file written whole or not at all: begin opens PATH.tmp, commit syncs and renames it, abandon removes it.
- * Writing is by stdio on ->stream; commit reports any write error that happened on the way. */
+/* A file written whole or not at all. begin opens a temporary file beside PATH, `.NAME.headwise-XXXXXX.tmp`, another
+ * for each writer; commit syncs it and renames it over PATH, so the last to commit wins; abandon removes it. Writing is
+ * by stdio on ->stream; commit reports any write error that happened on the way. Symbolic links stay: what they lead to
+ * is replaced, or made. A new file's permissions are as umask says, a replaced one's as they were. What is at PATH but
+ * no regular file is refused. From begin to commit the struct stays where it is. */
 typedef struct hw_atomic {
     FILE *stream;
-    char path[4096], temporary[4096 + 8];
+    char path[4096], target[4096], temporary[4096]; /* as given, links followed, "" where there is none */
+    struct hw_atomic *next;
 } hw_atomic;
 bool hw_atomic_begin(hw_atomic *file, const char *path, hw_error *err);
 bool hw_atomic_commit(hw_atomic *file, hw_error *err);
 void hw_atomic_abandon(hw_atomic *file);
+/* The same for what the user names as a place for output, which may also be a pipe, a terminal, /dev/stdout or another
+ * device: into these is written at once. */
+bool hw_output_begin(hw_atomic *file, const char *path, hw_error *err);
+/* Commits files of one directory that belong together: none where one cannot be written, and never some of this program
+ * and some of another that commits its own at the same time. Ends all of them, whatever it returns. */
+bool hw_atomic_commit_all(hw_atomic *const *files, int count, hw_error *err);
+/* Removes temporary files from a directory that killed programs left; others' are locked and stay. begin does so for
+ * its own PATH. */
+void hw_atomic_clean(const char *directory);
+/* For a signal's handler, when the program is about to end: removes the temporary files of all that are open. */
+void hw_atomic_remove_all(void);
 
 /* Appends to an open file, whose name is path, all bytes or none: where a disk is full, what it took is cut off. */
 bool hw_append_whole(int file, const char *path, const void *bytes, size_t size, hw_error *err);

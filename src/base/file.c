@@ -1,8 +1,5 @@
-/* Files written whole or not at all, mapped files, directories.
- *
- * An atomic file is written beside its place as PATH.tmp, synced, renamed over it, and the directory is synced: after a
- * kill or a power cut at any moment PATH is the old file or the new one, never a piece. Messages name the path that the
- * user knows. */
+/* Files added to whole or not at all, mapped files, directories. Those written whole stand in atomic.c. Messages name the
+ * path that the user knows. */
 #include <headwise/base.h>
 
 #include <errno.h>
@@ -11,84 +8,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- atomic files ------------------------------------------------------------------------------------------------ */
-
-/* A device or a directory in PATH's place must not be renamed over. */
-static const char *why_not_a_place(const char *path, size_t room)
-{
-    struct stat status;
-    if (!*path) return "an empty name";
-    if (strlen(path) >= room) return strerror(ENAMETOOLONG);
-    if (stat(path, &status)) return NULL;
-    if (S_ISDIR(status.st_mode)) return "it is a directory";
-    return S_ISREG(status.st_mode) ? NULL : "it is not a regular file";
-}
-
-bool hw_atomic_begin(hw_atomic *file, const char *path, hw_error *err)
-{
-    file->stream = NULL;
-    const char *reason = why_not_a_place(path, sizeof file->path);
-    if (reason) return hw_fail(err, "%s: cannot be written: %s", path, reason);
-    strcpy(file->path, path);
-    snprintf(file->temporary, sizeof file->temporary, "%s.tmp", path);
-    file->stream = fopen(file->temporary, "we");
-    if (!file->stream) return hw_fail(err, "%s: cannot be written: %s", path, strerror(errno));
-    return true;
-}
-
-/* The entry in the directory. File systems that cannot sync one say EINVAL and the like; only a failing disk counts. */
-static bool sync_directory_of(const char *path)
-{
-    char directory[4096];
-    const char *slash = strrchr(path, '/');
-    if (!slash) strcpy(directory, ".");
-    else snprintf(directory, sizeof directory, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return true;
-    bool ok = fsync(fd) == 0 || errno != EIO;
-    int number = errno;
-    close(fd);
-    errno = number;
-    return ok;
-}
-
-/* stdio remembers that a write failed, but not why; one byte more tells. */
-static bool nothing_failed(FILE *stream)
-{
-    errno = 0;
-    if (fflush(stream)) return false;
-    if (!ferror(stream)) return true;
-    if (write(fileno(stream), "", 1) > 0) errno = EIO;
-    return false;
-}
-
-bool hw_atomic_commit(hw_atomic *file, hw_error *err)
-{
-    HW_CHECK(file->stream, "an atomic file is committed that was not begun");
-    bool ok = nothing_failed(file->stream) && fsync(fileno(file->stream)) == 0;
-    int number = errno;
-    if (fclose(file->stream) && ok) {
-        ok = false;
-        number = errno;
-    }
-    file->stream = NULL;
-    if (ok && (rename(file->temporary, file->path) || !sync_directory_of(file->path))) {
-        ok = false;
-        number = errno;
-    }
-    if (ok) return true;
-    unlink(file->temporary);
-    return hw_fail(err, "%s: cannot be written whole: %s", file->path, strerror(number));
-}
-
-void hw_atomic_abandon(hw_atomic *file)
-{
-    if (!file->stream) return;
-    fclose(file->stream);
-    unlink(file->temporary);
-    file->stream = NULL;
-}
 
 bool hw_append_whole(int file, const char *path, const void *bytes, size_t size, hw_error *err)
 {

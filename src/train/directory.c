@@ -58,13 +58,11 @@ bool hw_run_take(hw_run *r, hw_error *err)
 {
     char path[HW_PATH], name[128];
     const char *directory = r->config->training.model_dir;
-    snprintf(name, sizeof name, KEPT "/" KEPT_FORM ".tmp", INT64_MAX); /* the longest */
+    snprintf(name, sizeof name, KEPT "/" KEPT_FORM, INT64_MAX); /* the longest */
     if (!hw_bundle_path(path, directory, name, err) || !hw_directory_make(directory, err) || !lock(r, directory, err))
         return false;
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "%s.tmp", files[i]);
-        unlink(hw_run_path(r, name, path));
-    }
+    hw_atomic_clean(directory); /* what a killed run left half-written */
+    hw_atomic_clean(hw_run_path(r, KEPT, path));
     return true;
 }
 
@@ -111,23 +109,17 @@ static int later_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The steps of the kept weights, the latest first -> their number. What was left half-written is removed on the way. */
+/* The steps of the kept weights, the latest first -> their number. */
 static int64_t list_kept(const hw_run *r, hw_arena *arena, int64_t **steps)
 {
-    char path[HW_PATH], expected[64], name[512];
+    char path[HW_PATH], expected[64];
     DIR *directory = opendir(hw_run_path(r, KEPT, path));
     int64_t count = 0, capacity = 0, step;
     *steps = NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         if (sscanf(entry->d_name, "step-%" SCNd64, &step) != 1) continue;
         snprintf(expected, sizeof expected, KEPT_FORM, step);
-        size_t length = strlen(expected);
-        if (strncmp(entry->d_name, expected, length)) continue;
-        if (!strcmp(entry->d_name + length, ".tmp")) {
-            snprintf(name, sizeof name, KEPT "/%s", entry->d_name);
-            unlink(hw_run_path(r, name, path));
-        }
-        if (entry->d_name[length]) continue;
+        if (strcmp(entry->d_name, expected)) continue;
         if (count == capacity) {
             capacity = capacity ? 2 * capacity : 64;
             int64_t *larger = hw_arena_alloc(arena, (size_t)capacity * sizeof *larger);
