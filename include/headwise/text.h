@@ -27,6 +27,7 @@ typedef struct hw_vocabulary hw_vocabulary;
 hw_vocabulary *hw_vocabulary_load(hw_arena *arena, const char *path, hw_error *err);
 /* Writes it whole or not at all; loading the file gives the same vocabulary whatever the tokens are. */
 bool hw_vocabulary_save(const hw_vocabulary *v, const char *path, hw_error *err);
+void hw_vocabulary_write(const hw_vocabulary *v, FILE *out); /* the same bytes */
 
 int32_t hw_vocabulary_size(const hw_vocabulary *v);   /* the special tokens included */
 size_t hw_vocabulary_longest(const hw_vocabulary *v); /* the bytes of its longest token */
@@ -120,6 +121,7 @@ hw_tokenizer *hw_tokenizer_train(const hw_subword_options *options, int count, c
 bool hw_tokenizer_has_model(const hw_tokenizer *t);
 /* Writes the model, whole or not at all. Only where it has one. */
 bool hw_tokenizer_save(const hw_tokenizer *t, const char *path, hw_error *err);
+void hw_tokenizer_write(const hw_tokenizer *t, FILE *out);
 /* The vocabulary that its model brings, in the arena: every piece that can stand in a line, in the model's order, after
  * the special tokens. NULL where it has no model. */
 hw_vocabulary *hw_tokenizer_vocabulary(const hw_tokenizer *t, hw_arena *arena);

@@ -154,6 +154,9 @@ int hw_cli_refuse(const hw_error *err); /* prints it; returns HW_CLI_USAGE: argu
 /* Writes out what standard output holds. False, with a message the first time, where it could not be written. */
 bool hw_cli_flush(void);
 
+/* Handles a signal: removes what is half-written, and lets the signal end the program. */
+void hw_cli_end_by(int number);
+
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
 /* Pass &progress as the context of hw_cli_progress_show wherever the library takes an hw_progress_function. On a

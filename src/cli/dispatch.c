@@ -100,9 +100,26 @@ static void occupy_standard_streams(void)
             _exit(HW_CLI_FAILED);
 }
 
+void hw_cli_end_by(int number)
+{
+    hw_atomic_remove_all();
+    signal(number, SIG_DFL);
+    raise(number); /* comes when the handler returns */
+}
+
+/* Ctrl-C and the like end the program as ever, but leave no half-written file. What the caller ignores stays ignored. */
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    struct sigaction before, action = {.sa_handler = hw_cli_end_by};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!sigaction(numbers[i], NULL, &before) && before.sa_handler != SIG_IGN) sigaction(numbers[i], &action, NULL);
+}
+
 int hw_cli_main(int argc, char **argv)
 {
     occupy_standard_streams();
+    catch_signals();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files too */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;

@@ -101,7 +101,7 @@ static void print_json(const hw_evaluation *e)
 static bool write_output(const char *path, const hw_evaluation *e, hw_error *err)
 {
     hw_atomic file;
-    if (!hw_atomic_begin(&file, path, err)) return false;
+    if (!hw_output_begin(&file, path, err)) return false;
     for (int64_t i = 0; i < e->sentences; i++) fprintf(file.stream, "%s\n", e->translations[i]);
     return hw_atomic_commit(&file, err);
 }

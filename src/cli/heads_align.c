@@ -82,7 +82,7 @@ static bool write_links(hw_heads *h, const char *path, const char *name, const c
     if (item == l->count)
         return hw_fail(err, "--head %s: there is no such head of cross-attention; the first is %s", name,
                        l->items[0].name);
-    if (!hw_atomic_begin(&file, path, err)) return false;
+    if (!hw_output_begin(&file, path, err)) return false;
     hw_linking_write(l, item, file.stream);
     return hw_atomic_commit(&file, err);
 }

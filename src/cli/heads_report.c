@@ -216,7 +216,7 @@ static int report(hw_heads *h, const void *argument)
     const options *o = argument;
     hw_error err;
     hw_atomic file;
-    if (!hw_atomic_begin(&file, o->output, &err)) return hw_cli_fail(&err);
+    if (!hw_output_begin(&file, o->output, &err)) return hw_cli_fail(&err);
     json_t *data = page_data(h, &err);
     if (!data) {
         hw_atomic_abandon(&file);

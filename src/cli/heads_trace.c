@@ -157,7 +157,7 @@ json_t *hw_heads_trace_of(const char *model, const hw_config *config, hw_error *
 static bool draw(const char *path, const json_t *trace, hw_error *err)
 {
     hw_atomic file;
-    if (!hw_atomic_begin(&file, path, err)) return false;
+    if (!hw_output_begin(&file, path, err)) return false;
     hw_trace_draw(file.stream, trace);
     return hw_atomic_commit(&file, err);
 }

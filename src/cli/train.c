@@ -22,8 +22,8 @@ static volatile int stop;
 /* The first Ctrl-C (or SIGTERM) lets the step finish and saves; the second ends at once, which loses nothing saved. */
 static void on_signal(int number)
 {
+    if (stop) hw_cli_end_by(number);
     stop = 1;
-    signal(number, SIG_DFL);
 }
 
 static void catch_signals(void)

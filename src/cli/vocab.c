@@ -57,6 +57,14 @@ static double coverage(const hw_counts *counts, const hw_vocabulary *v)
     return total ? (double)covered / (double)total : 1;
 }
 
+static bool write_tokens(const char *path, const hw_vocabulary *v, hw_error *err)
+{
+    hw_atomic file;
+    if (!hw_output_begin(&file, path, err)) return false;
+    hw_vocabulary_write(v, file.stream);
+    return hw_atomic_commit(&file, err);
+}
+
 static void print_tokens(const hw_counts *counts, const hw_vocabulary *v, bool with_counts)
 {
     for (int32_t id = 0; id < hw_vocabulary_size(v) && !ferror(stdout); id++) {
@@ -97,7 +105,7 @@ static int make(hw_cli *cli, const hw_vocab_options *o, const hw_tokenizer *t)
     hw_vocabulary_options limits = {.min_count = o->min_count < 0 ? 0 : o->min_count,
                                     .max_size = o->max_size < 0 ? 0 : o->max_size};
     const hw_vocabulary *v = hw_vocabulary_build(cli->arena, counts, &limits);
-    if (o->output && !hw_vocabulary_save(v, o->output, &err)) return hw_cli_fail(&err);
+    if (o->output && !write_tokens(o->output, v, &err)) return hw_cli_fail(&err);
     if (cli->json)
         print_json(counts, v);
     else if (o->counts || !o->output)

@@ -55,12 +55,17 @@ void hw_sentencepiece_free(hw_sentencepiece *model)
     free(model);
 }
 
-bool hw_tokenizer_save(const hw_tokenizer *t, const char *path, hw_error *err)
+void hw_tokenizer_write(const hw_tokenizer *t, FILE *out)
 {
     HW_CHECK(t->model, "tokenizer %s has no model", t->kind->name);
+    fwrite(t->model->bytes, 1, t->model->size, out);
+}
+
+bool hw_tokenizer_save(const hw_tokenizer *t, const char *path, hw_error *err)
+{
     hw_atomic file;
     if (!hw_atomic_begin(&file, path, err)) return false;
-    fwrite(t->model->bytes, 1, t->model->size, file.stream);
+    hw_tokenizer_write(t, file.stream);
     return hw_atomic_commit(&file, err);
 }
 

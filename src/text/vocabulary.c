@@ -120,14 +120,19 @@ hw_vocabulary *hw_vocabulary_load(hw_arena *arena, const char *path, hw_error *e
     return good ? v : NULL;
 }
 
+void hw_vocabulary_write(const hw_vocabulary *v, FILE *out)
+{
+    for (int64_t i = 0; i < v->tokens.count && !ferror(out); i++) {
+        fwrite(v->tokens.items[i].text, 1, v->tokens.items[i].bytes, out);
+        putc('\n', out);
+    }
+}
+
 bool hw_vocabulary_save(const hw_vocabulary *v, const char *path, hw_error *err)
 {
     hw_atomic file;
     if (!hw_atomic_begin(&file, path, err)) return false;
-    for (int64_t i = 0; i < v->tokens.count; i++) {
-        fwrite(v->tokens.items[i].text, 1, v->tokens.items[i].bytes, file.stream);
-        putc('\n', file.stream);
-    }
+    hw_vocabulary_write(v, file.stream);
     return hw_atomic_commit(&file, err);
 }
 
