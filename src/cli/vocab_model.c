@@ -24,6 +24,20 @@ static const char *vocabulary_path(hw_cli *cli, const char *model)
     return hw_arena_string(cli->arena, "%.*s.vocab", (int)(ends ? length - cut : length), model);
 }
 
+/* Both or neither, of one call. */
+static bool save_both(const hw_tokenizer *t, const char *model, const hw_vocabulary *v, const char *path, hw_error *err)
+{
+    hw_atomic file[2];
+    if (!hw_atomic_begin(&file[0], model, err)) return false;
+    if (!hw_atomic_begin(&file[1], path, err)) {
+        hw_atomic_abandon(&file[0]);
+        return false;
+    }
+    hw_tokenizer_write(t, file[0].stream);
+    hw_vocabulary_write(v, file[1].stream);
+    return hw_atomic_commit_all((hw_atomic *[]){&file[0], &file[1]}, 2, err);
+}
+
 int hw_vocab_train(hw_cli *cli, const hw_vocab_options *o)
 {
     hw_error err;
@@ -39,7 +53,7 @@ int hw_vocab_train(hw_cli *cli, const hw_vocab_options *o)
     if (!t) return hw_cli_fail(&err);
     const hw_vocabulary *v = hw_tokenizer_vocabulary(t, cli->arena);
     const char *path = vocabulary_path(cli, o->train);
-    bool good = hw_tokenizer_save(t, o->train, &err) && hw_vocabulary_save(v, path, &err);
+    bool good = save_both(t, o->train, v, path, &err);
     hw_tokenizer_free(t);
     if (!good) return hw_cli_fail(&err);
     char size[32];

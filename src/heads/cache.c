@@ -94,33 +94,30 @@ void hw_study_set_basis(json_t *result, uint64_t basis)
     json_object_set_new(result, "basis", json_string(text));
 }
 
-static bool keep_json(const char *path, const json_t *result, hw_error *err)
+static bool begin(hw_atomic *file, const char *model, const char *name, const char *suffix, hw_error *err)
 {
-    hw_atomic file;
-    if (!hw_atomic_begin(&file, path, err)) return false;
-    json_dumpf(result, file.stream, JSON_INDENT(1));
-    fputc('\n', file.stream);
-    return hw_atomic_commit(&file, err);
-}
-
-static bool keep_tsv(const char *path, const json_t *result, const char *list, const char *const *columns,
-                     hw_error *err)
-{
-    hw_atomic file;
-    if (!hw_atomic_begin(&file, path, err)) return false;
-    hw_study_tsv(file.stream, result, list, columns);
-    return hw_atomic_commit(&file, err);
+    char path[HW_PATH];
+    return path_of(path, model, name, suffix, err) && hw_atomic_begin(file, path, err);
 }
 
 bool hw_study_keep(const char *model, const char *name, uint64_t fingerprint, json_t *result, const char *list,
                    const char *const *columns, hw_error *err)
 {
     char path[HW_PATH], text[20];
+    hw_atomic json, tsv;
     fingerprint_text(text, fingerprint);
     json_object_set_new(result, "fingerprint", json_string(text));
-    return hw_bundle_path(path, model, "heads", err) && hw_directory_make(path, err) &&
-           path_of(path, model, name, "json", err) && keep_json(path, result, err) &&
-           path_of(path, model, name, "tsv", err) && keep_tsv(path, result, list, columns, err);
+    if (!hw_bundle_path(path, model, "heads", err) || !hw_directory_make(path, err) ||
+        !begin(&json, model, name, "json", err))
+        return false;
+    if (!begin(&tsv, model, name, "tsv", err)) {
+        hw_atomic_abandon(&json);
+        return false;
+    }
+    json_dumpf(result, json.stream, JSON_INDENT(1));
+    fputc('\n', json.stream);
+    hw_study_tsv(tsv.stream, result, list, columns);
+    return hw_atomic_commit_all((hw_atomic *[]){&json, &tsv}, 2, err);
 }
 
 /* ---- TSV --------------------------------------------------------------------------------------------------------- */

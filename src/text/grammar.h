@@ -237,13 +237,14 @@ void hw_surface(const hw_grammar *g, hw_derivation *d, hw_pair *out);
 
 /* ---- grammar_write.c ---- */
 
-/* The files of one set, written whole or not at all. */
+/* The files of one set; those of all sets are written whole or not at all. */
+enum { HW_SETS = 3 };
 typedef struct hw_grammar_files hw_grammar_files;
 hw_grammar_files *hw_grammar_files_begin(const hw_grammar *g, const char *directory, const char *prefix, bool annotated,
                                          bool grouped, hw_error *err);
 void hw_grammar_files_add(hw_grammar_files *files, const hw_pair *pair, bool unseen);
-/* Puts them into place, or, with keep false or at an error, removes them. Frees files (NULL is fine). */
-bool hw_grammar_files_end(hw_grammar_files *files, bool keep, hw_error *err);
+/* Puts the files of all sets into place, or, with keep false or at an error, removes them. Frees each (NULL is fine). */
+bool hw_grammar_files_end(hw_grammar_files *const *sets, int count, bool keep, hw_error *err);
 
 /* Counts over all sets, which become the report. */
 typedef struct hw_grammar_tally hw_grammar_tally;

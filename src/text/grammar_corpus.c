@@ -155,13 +155,11 @@ static bool fill(generator *v, const subset *set, hw_grammar_files *files, hw_er
     return true;
 }
 
-static bool make_set(generator *v, const subset *set, int64_t seed, hw_error *err)
+static bool make_set(generator *v, const subset *set, int64_t seed, hw_grammar_files **files, hw_error *err)
 {
     v->random = hw_random_new((uint64_t)seed, set->stream);
-    hw_grammar_files *files = hw_grammar_files_begin(v->g, v->directory, set->name, set->annotated, set->grouped, err);
-    if (!files) return false;
-    bool good = fill(v, set, files, err);
-    return hw_grammar_files_end(files, good, err) && good;
+    *files = hw_grammar_files_begin(v->g, v->directory, set->name, set->annotated, set->grouped, err);
+    return *files && fill(v, set, *files, err);
 }
 
 static int64_t chosen(int64_t option, int64_t own) { return option < 0 ? own : option; }
@@ -178,7 +176,7 @@ bool hw_grammar_generate(const hw_grammar *g, const hw_grammar_options *options,
     int pinned = report->test < g->pinned ? (int)report->test : g->pinned;
     int64_t unseen = grouped ? (int64_t)((double)report->test * g->held_test + 0.5) : 0;
     if (unseen > report->test - pinned) unseen = report->test - pinned;
-    const subset sets[] = {{"test", 2, report->test, unseen, pinned, true, grouped},
+    const subset sets[HW_SETS] = {{"test", 2, report->test, unseen, pinned, true, grouped},
                            {"valid", 1, report->valid, 0, 0, true, false},
                            {"train", 0, report->train, 0, 0, options->train_annotation, false}};
     generator v = {.g = g,
@@ -191,9 +189,11 @@ bool hw_grammar_generate(const hw_grammar *g, const hw_grammar_options *options,
     if (!hw_directory_make(directory, err)) return false;
     v.derivation.arena = hw_arena_new(1 << 18);
     v.tally = hw_grammar_tally_new(g);
+    hw_grammar_files *files[HW_SETS] = {NULL};
     bool good = true;
-    for (int i = 0; i < 3 && good; i++)
-        if (sets[i].pairs) good = make_set(&v, &sets[i], report->seed, err);
+    for (int i = 0; i < HW_SETS && good; i++)
+        if (sets[i].pairs) good = make_set(&v, &sets[i], report->seed, &files[i], err);
+    good = hw_grammar_files_end(files, HW_SETS, good, err);
     if (good) hw_grammar_tally_report(v.tally, report);
     hw_grammar_tally_free(v.tally);
     hw_keys_clear(&v.seen);

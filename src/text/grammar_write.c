@@ -97,21 +97,21 @@ hw_grammar_files *hw_grammar_files_begin(const hw_grammar *g, const char *direct
     good = good && (!annotated || begin_file(files, ALIGN, directory, prefix, "align", err)) &&
            (!grouped || begin_file(files, GROUPS, directory, prefix, "groups", err));
     if (good) return files;
-    hw_grammar_files_end(files, false, err);
+    hw_grammar_files_end(&files, 1, false, err);
     return NULL;
 }
 
-bool hw_grammar_files_end(hw_grammar_files *files, bool keep, hw_error *err)
+bool hw_grammar_files_end(hw_grammar_files *const *sets, int count, bool keep, hw_error *err)
 {
-    if (!files) return true;
-    for (int i = 0; i < FILES; i++) {
-        if (!files->open[i]) continue;
-        if (keep)
-            keep = hw_atomic_commit(&files->file[i], err);
-        else
-            hw_atomic_abandon(&files->file[i]);
-    }
-    free(files);
+    hw_atomic *open[HW_SETS * FILES];
+    int files = 0;
+    HW_CHECK(count <= HW_SETS, "%d sets", count);
+    for (int s = 0; s < count; s++)
+        for (int i = 0; sets[s] && i < FILES; i++)
+            if (sets[s]->open[i]) open[files++] = &sets[s]->file[i];
+    keep = keep && hw_atomic_commit_all(open, files, err);
+    for (int i = 0; i < files; i++) hw_atomic_abandon(open[i]);
+    for (int s = 0; s < count; s++) free(sets[s]);
     return keep;
 }
 
