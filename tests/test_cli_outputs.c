@@ -1,0 +1,120 @@
+/* Where output goes (tests/rows/outputs.txt), and what a signal leaves of it: nothing half-written, whatever the
+ * command was doing. */
+#include <check.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "support_files.h"
+#include "support_rows.h"
+#include "support_train.h"
+
+START_TEST(outputs) { rows_run("outputs", _i); }
+END_TEST
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+/* How many names a scratch directory has; 0 too where there is none. */
+static int names_in(const char *name)
+{
+    DIR *directory = opendir(scratch_path(name));
+    int count = 0;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        count += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+    if (directory) closedir(directory);
+    return count;
+}
+
+/* The program in a child process that says nothing. */
+static pid_t start(const char *call, void (*before)(void))
+{
+    const char *const *words = scratch_words(call);
+    int count = 0;
+    while (words[count]) count++;
+    fflush(NULL);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child) return child;
+    if (before) before();
+    if (!freopen(scratch_path("said"), "w", stderr) || !freopen("/dev/null", "w", stdout)) _exit(99);
+    exit(hw_cli_main(count, (char **)(uintptr_t)words));
+}
+
+static void expect_ended_by(pid_t child, int number)
+{
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == number, "status %x, not of signal %d", (unsigned)status,
+                  number);
+}
+
+static void ignore_hangup(void) { signal(SIGHUP, SIG_IGN); }
+
+/* Files of a corpus so large that it is never done are open. */
+START_TEST(a_signal_leaves_nothing_half_written)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    const char *call = "generate data/toy/grammar.yaml -q -n 100000000 --train-annotation -o @/out";
+    for (int i = 0; i < 5; i++) {
+        pid_t child = start(call, i == 4 ? ignore_hangup : NULL);
+        while (names_in("out") < 12) usleep(1000);
+        if (i == 4) kill(child, SIGHUP); /* as nohup has it */
+        kill(child, i == 4 ? SIGTERM : numbers[i]);
+        expect_ended_by(child, i == 4 ? SIGTERM : numbers[i]);
+        ck_assert_int_eq(names_in("out"), 0);
+    }
+}
+END_TEST
+
+/* The first signal lets the step finish; the second comes while it does, or while all is saved. */
+START_TEST(a_second_signal_ends_training_at_once)
+{
+    static const int pairs[][2] = {{SIGINT, SIGINT}, {SIGINT, SIGTERM}, {SIGTERM, SIGINT}, {SIGTERM, SIGTERM}};
+    hw_arena *arena = train_begin();
+    const hw_config *c = train_config(arena, "model",
+                                      "training.max_steps=100000000;training.save_every=1;model.width=64;"
+                                      "model.feed_forward=1024;training.keep_checkpoints=1");
+    hw_random random = hw_random_new(11, 0);
+    hw_error err;
+    hw_run_state state;
+    ck_assert(hw_config_save(c, scratch_path("run.yaml"), &err));
+    for (int i = 0; i < 12; i++) {
+        pid_t child = start("train @/run.yaml", NULL);
+        int status;
+        while (!hw_file_exists(scratch_path("model/model.safetensors"))) usleep(1000);
+        usleep((useconds_t)hw_random_below(&random, 20000));
+        kill(child, pairs[i % 4][0]);
+        usleep((useconds_t)hw_random_below(&random, 1000));
+        kill(child, pairs[i % 4][1]);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        bool ended = WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);
+        ck_assert_msg(ended || !status, "status %x", (unsigned)status); /* it may be done before the second comes */
+        check_directory(c->training.model_dir);
+        nothing_half_written("model");
+        ck_assert(hw_checkpoint_peek(&state, scratch_path("model/checkpoint.safetensors"), &err));
+    }
+    scratch_end();
+}
+END_TEST
+
+Suite *test_cli_outputs(void);
+Suite *test_cli_outputs(void)
+{
+    Suite *suite = suite_create("cli: outputs");
+    TCase *t = tcase_create("rows");
+    tcase_add_checked_fixture(t, scratch_begin_in_memory, scratch_end);
+    tcase_add_loop_test(t, outputs, 0, rows_count("outputs"));
+    suite_add_tcase(suite, t);
+    t = tcase_create("signals");
+    tcase_add_checked_fixture(t, scratch_begin_in_memory, scratch_end);
+    tcase_add_test(t, a_signal_leaves_nothing_half_written);
+    suite_add_tcase(suite, t);
+    t = tcase_create("training");
+    tcase_add_test(t, a_second_signal_ends_training_at_once);
+    suite_add_tcase(suite, t);
+    return suite;
+}
