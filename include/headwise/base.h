@@ -180,6 +180,14 @@ int32_t hw_utf8_decode(const char *text, size_t size, int *bytes);
 int hw_utf8_encode(int32_t codepoint, char *out);
 /* The offset of the first byte that is not well-formed UTF-8 (no surrogates, no overlong forms), or -1. */
 int64_t hw_utf8_invalid(const char *text, size_t size);
+/* Writes the text with U+FFFD for every byte that is not well-formed to out (room for 3 size + 1), ends it by a 0 byte
+ * and returns its length. */
+size_t hw_utf8_mend(const char *text, size_t size, char *out);
+
+/* Text that somebody else chose (a path, a word, a message with either) as a JSON string of the library jansson, which
+ * takes well-formed UTF-8 only: mended where it is not. Never NULL; the caller decrefs it. */
+struct json_t *hw_json_text(const char *text);
+struct json_t *hw_json_text_of(const char *text, size_t size);
 
 /* "61,200": a number for people to read, into text, which is returned. */
 const char *hw_thousands(int64_t number, char text[32]);

@@ -63,3 +63,15 @@ int64_t hw_utf8_invalid(const char *text, size_t size)
     }
     return -1;
 }
+
+size_t hw_utf8_mend(const char *text, size_t size, char *out)
+{
+    char *to = out;
+    int bytes;
+    for (size_t at = 0; at < size; at += (size_t)bytes) {
+        int32_t codepoint = hw_utf8_decode(text + at, size - at, &bytes);
+        to += hw_utf8_encode(codepoint < 0 ? 0xFFFD : codepoint, to);
+    }
+    *to = 0;
+    return (size_t)(to - out);
+}

@@ -165,9 +165,9 @@ json_t *hw_bench_machine_json(double roof)
 {
     const hw_kernels *k = hw_kernels_get();
     char name[128];
-    return json_pack("{s:s, s:i, s:s, s:i, s:s, s:s, s:f}", "processor", processor(name), "cores", cores(), "kernels",
-                     k->name, "vector_bits", k->vector_bits, "blas_kernel", hw_blas_kernel(), "real", HW_REAL_NAME,
-                     "roof_gflops_a_thread", roof / 1e9);
+    return json_pack("{s:o, s:i, s:s, s:i, s:s, s:s, s:f}", "processor", hw_json_text(processor(name)), "cores",
+                     cores(), "kernels", k->name, "vector_bits", k->vector_bits, "blas_kernel", hw_blas_kernel(),
+                     "real", HW_REAL_NAME, "roof_gflops_a_thread", roof / 1e9);
 }
 
 void hw_bench_json_print(json_t *root)

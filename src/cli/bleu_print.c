@@ -116,7 +116,7 @@ static json_t *others_json(const bleu_inputs *all)
     json_t *list = json_array();
     for (const bleu_input *in = all->baseline + 1; in < all->at + all->count; in++) {
         json_t *other = json_object();
-        json_object_set_new(other, "system", json_string(in->path));
+        json_object_set_new(other, "system", hw_json_text(in->path));
         set_figures(other, all, in);
         json_array_append_new(list, other);
     }

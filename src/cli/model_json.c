@@ -16,7 +16,7 @@ json_t *hw_json_numbers(const hw_real *x, int64_t count)
 json_t *hw_json_source_tokens(const hw_token *tokens, int64_t count)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < count; i++) json_array_append_new(list, json_stringn(tokens[i].text, tokens[i].bytes));
+    for (int64_t i = 0; i < count; i++) json_array_append_new(list, hw_json_text_of(tokens[i].text, tokens[i].bytes));
     json_array_append_new(list, json_string("</s>"));
     return list;
 }
@@ -28,7 +28,7 @@ json_t *hw_json_target_tokens(const hw_vocabulary *v, const int32_t *ids, int64_
     for (int64_t i = 0; i < count; i++) {
         size_t bytes;
         const char *text = hw_vocabulary_token(v, ids[i], &bytes);
-        json_array_append_new(list, json_stringn(text, bytes));
+        json_array_append_new(list, hw_json_text_of(text, bytes));
     }
     json_array_append_new(list, json_string("</s>"));
     return list;
@@ -57,6 +57,7 @@ json_t *hw_json_attention(const hw_examined *x, const char *part)
 
 void hw_json_print(json_t *root, bool indented)
 {
+    HW_CHECK(root, "there is no JSON to print");
     json_dumpf(root, stdout, indented ? JSON_INDENT(2) : JSON_COMPACT);
     putchar('\n');
     json_decref(root);

@@ -18,15 +18,8 @@ static hw_text mend(hw_translate_input *in, const char *path, const hw_reader *r
             "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; it is read as U+FFFD, and so are all like it",
             path, (long long)hw_reader_number(reader), (long long)bad + 1, (unsigned)(unsigned char)line.text[bad]);
     in->warned = true;
-    char *out = hw_arena_alloc(in->arena, 3 * line.bytes + 1), *to = out;
-    for (size_t at = 0; at < line.bytes;) {
-        int size;
-        int32_t code = hw_utf8_decode(line.text + at, line.bytes - at, &size);
-        to += hw_utf8_encode(code < 0 ? 0xFFFD : code, to);
-        at += (size_t)size;
-    }
-    *to = 0;
-    return (hw_text){out, (size_t)(to - out)};
+    char *out = hw_arena_alloc(in->arena, 3 * line.bytes + 1);
+    return (hw_text){out, hw_utf8_mend(line.text, line.bytes, out)};
 }
 
 static int read_one(hw_translate_input *in, const char *path, hw_reader *reader, hw_text *line, hw_error *err)

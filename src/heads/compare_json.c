@@ -222,8 +222,8 @@ static json_t *models_json(const hw_compared *runs, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
-        json_t *o = json_pack("{s:s, s:I, s:b}", "model", runs[i].name, "seed", (json_int_t)runs[i].seed, "against",
-                              runs[i].against);
+        json_t *o = json_pack("{s:o, s:I, s:b}", "model", hw_json_text(runs[i].name), "seed", (json_int_t)runs[i].seed,
+                              "against", runs[i].against);
         for (int f = 0; f < FIGURES; f++) json_object_set_new(o, figures[f].name, number(value_of(f, &runs[i])));
         json_array_append_new(list, o);
     }
@@ -281,15 +281,15 @@ static void add_matches(const side *a, const side *b, const double *distances, b
             if (json_array_size(names)) with_role++, shared += share, expected += roles_by_chance(a, i, b, same_layer);
         }
         json_array_append_new(
-            rows, json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "name", a->heads[i].name, "roles",
-                            names, "with", b->run->name, "match", name_or_null(b, pairs[i].match), "match_roles",
-                            role_names(other), "js", number(pairs[i].js), "chance", number(pairs[i].chance), "nearest",
-                            name_or_null(b, pairs[i].nearest), "nearest_js",
+            rows, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "name", a->heads[i].name, "roles",
+                            names, "with", hw_json_text(b->run->name), "match", name_or_null(b, pairs[i].match),
+                            "match_roles", role_names(other), "js", number(pairs[i].js), "chance",
+                            number(pairs[i].chance), "nearest", name_or_null(b, pairs[i].nearest), "nearest_js",
                             number(pairs[i].nearest < 0 ? NAN : distances[i * b->count + pairs[i].nearest]),
                             "role_shared", share));
     }
-    json_array_append_new(matching, json_pack("{s:s, s:i, s:o, s:o, s:i, s:i, s:f}", "with", b->run->name, "matched",
-                                              matched, "js", number(matched ? js / matched : NAN), "chance",
+    json_array_append_new(matching, json_pack("{s:o, s:i, s:o, s:o, s:i, s:i, s:f}", "with", hw_json_text(b->run->name),
+                                              "matched", matched, "js", number(matched ? js / matched : NAN), "chance",
                                               number(matched ? chance / matched : NAN), "heads_with_role", with_role,
                                               "role_shared", shared, "role_shared_by_chance", expected));
     hw_arena_free(arena);
@@ -306,7 +306,8 @@ static json_t *distances_json(const side *a, const side *b, const double *distan
         json_array_append_new(rows, json_string(a->heads[i].name));
         json_array_append_new(all, row);
     }
-    return json_pack("{s:s, s:o, s:o, s:o}", "with", b->run->name, "rows", rows, "columns", columns, "js", all);
+    return json_pack("{s:o, s:o, s:o, s:o}", "with", hw_json_text(b->run->name), "rows", rows, "columns", columns, "js",
+                     all);
 }
 
 json_t *hw_compare_json(const hw_compared *runs, int count, double *const *distances, bool same_layer, int trials,

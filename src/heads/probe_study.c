@@ -123,7 +123,8 @@ static items draw(const items *all, int64_t most, uint64_t seed, int hold_out, h
     return out;
 }
 
-/* The control task: each word type gets the label of a word drawn at random from those learnt. */
+/* The control task: each word type gets the label of a word drawn at random from those learnt, the same one in both
+ * sets; so labels are as frequent as the real ones. */
 static items control_of(const items *from, const items *learnt, uint64_t seed, hw_arena *arena)
 {
     items out = {from->count, hw_arena_copy(arena, from->list, ((size_t)from->count + 1) * sizeof(item))};
@@ -374,7 +375,7 @@ hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, co
                 continue;
             }
             const char *why = hw_arena_string(arena, "%s: %s: %s", side ? "target" : "source", t.label->name, reason);
-            json_array_append_new(out->skipped, json_string(why));
+            json_array_append_new(out->skipped, hw_json_text(why));
         }
     }
     hw_bundle_free(fresh);

@@ -159,7 +159,7 @@ static json_t *texts(const hw_sentence *s)
 {
     json_t *list = json_array();
     for (int32_t i = 0; i < s->count; i++)
-        json_array_append_new(list, json_stringn(s->words[i].text, s->words[i].bytes));
+        json_array_append_new(list, hw_json_text_of(s->words[i].text, s->words[i].bytes));
     return list;
 }
 
@@ -177,7 +177,7 @@ static json_t *tree_json(const hw_conllu *tree, int64_t line)
     json_t *list = json_array();
     for (int64_t i = tree->start[line]; i < tree->start[line + 1]; i++) {
         const hw_conllu_word *w = &tree->words[i];
-        json_t *entry = json_pack("[i, s]", (int)w->head, w->relation);
+        json_t *entry = json_pack("[i, o]", (int)w->head, hw_json_text(w->relation));
         if (w->match >= 0) json_array_append_new(entry, json_integer(w->match));
         json_array_append_new(list, entry);
     }

@@ -79,8 +79,12 @@ static bool read_lines(trace *t, hw_reader *reader, hw_error *err)
     if (got < 0) return false;
     if (!got || strcmp(line, hw_trace_header))
         return hw_fail(err, "%s:1: the columns are not those of a trace; the file is damaged", t->path);
-    while ((got = hw_reader_line(reader, &line, &bytes, err)) == 1)
+    while ((got = hw_reader_line(reader, &line, &bytes, err)) == 1) {
+        if (hw_utf8_invalid(line, bytes) >= 0)
+            return hw_fail(err, "%s:%lld: this is not valid UTF-8; the file is damaged", t->path,
+                           (long long)hw_reader_number(reader));
         if (!add_line(t, hw_reader_number(reader), line, err)) return false;
+    }
     return got == 0;
 }
 
