@@ -128,6 +128,56 @@ START_TEST(which_figure_is_better)
 }
 END_TEST
 
+/* Of two validations with the same figure the one with the lower loss. */
+START_TEST(which_validation_is_better)
+{
+    static const struct {
+        double value, loss, best, best_loss;
+        bool better;
+    } cases[] = {
+        {1, 0.3, 1, 0.4, true},      {1, 0.4, 1, 0.4, false},  {1, 0.5, 1, 0.4, false},
+        {0.9, 0.3, 1, 0.4, false},   {1, 0.5, 0.9, 0.4, true}, {NAN, 0.3, NAN, 0.4, true},
+        {NAN, 0.3, 0.1, 0.4, false}, {1, NAN, 1, 0.4, false},  {1, 0.3, 1, NAN, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hw_validation v = {.exact_match = cases[i].value, .loss = cases[i].loss};
+        bool better = hw_validation_better(&v, HW_METRIC_EXACT_MATCH, cases[i].best, cases[i].best_loss);
+        ck_assert_msg(better == cases[i].better, "case %zu", i);
+    }
+}
+END_TEST
+
+/* No sentence comes out whole in so short a run, so the figure is always 0, and the loss alone decides. A run in parts
+ * knows the loss of the best from its checkpoint. */
+START_TEST(ties_are_broken_by_the_loss)
+{
+    static const char settings[] = "training.metric=exact_match;training.validate_every=3";
+    train_whole_and_in_parts(arena, settings, (const int64_t[]){4, 10, 16, 0});
+    double least = INFINITY;
+    long long best = 0, step;
+    double loss;
+    char *log = scratch_read(scratch_path("whole/valid.tsv"), NULL), *place;
+    strtok_r(log, "\n", &place);
+    for (char *line; (line = strtok_r(NULL, "\n", &place));) {
+        double figures[3];
+        int now;
+        ck_assert_int_eq(sscanf(line, "%lld\t%lf\t%lf\t%lf\t%lf\t%*f\t%*f\t%d", &step, &loss, &figures[0], &figures[1],
+                                &figures[2], &now),
+                         6);
+        ck_assert_double_eq(figures[2], 0);
+        ck_assert_int_eq(now, loss < least);
+        if (loss < least) least = loss, best = step;
+    }
+    free(log);
+    hw_run_state state;
+    hw_error err;
+    ck_assert_msg(hw_checkpoint_peek(&state, scratch_path("parts/checkpoint.safetensors"), &err), "%s", err.message);
+    ck_assert_int_eq(state.best_step, best);
+    ck_assert_double_eq_tol(state.best_loss, least, 1e-6);
+    ck_assert_int_gt(best, 3);
+}
+END_TEST
+
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
 START_TEST(data_changed)
@@ -336,9 +386,9 @@ static void damage(const char *from, const char *to)
 static const struct {
     const char *from, *to, *message;
 } damages[] = {
-    {"headwise checkpoint 1", "headwise checkpoint 9",
+    {"headwise checkpoint 2", "headwise checkpoint 9",
      "%s: this is no checkpoint that this version reads (its format is \"headwise checkpoint 9\", not \"headwise "
-     "checkpoint 1\")"},
+     "checkpoint 2\")"},
     {"\"step\":\"9\"", "\"step\":\"x\"", "%s: the checkpoint's step is missing or no number"},
     {"\"step\":\"9\"", "\"stop\":\"9\"", "%s: the checkpoint's step is missing or no number"},
     {"\"updates\":\"9\"", "\"updates\":\"-\"", "%s: the checkpoint's updates is missing or no number"},
@@ -373,6 +423,8 @@ Suite *test_train_faults(void)
     tcase_add_test(t, bad_steps_are_skipped);
     tcase_add_test(t, ten_in_a_row_end_the_run);
     tcase_add_test(t, which_figure_is_better);
+    tcase_add_test(t, which_validation_is_better);
+    tcase_add_test(t, ties_are_broken_by_the_loss);
     tcase_add_loop_test(t, data_changed, 0, 2);
     tcase_add_loop_test(t, a_damaged_checkpoint, 0, sizeof damages / sizeof *damages);
     suite_add_tcase(suite, t);

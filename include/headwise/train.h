@@ -76,7 +76,8 @@ int64_t hw_trainer_mallocs(const hw_trainer *t); /* how often its arenas asked f
 typedef struct hw_run_state {
     int64_t step;
     hw_batch_place place;
-    double best;           /* training.metric's best value so far */
+    double best;           /* training.metric's best value so far, */
+    double best_loss;      /* and the loss of the same validation, which breaks ties */
     int64_t best_step;     /* 0: nothing was validated yet */
     int64_t unimproved;    /* validations since then */
     hw_loss_count window;  /* sums since the last line of train.tsv */

@@ -180,9 +180,10 @@ const hw_option hw_options[] = {
             "pairs of the validation set that are used, from its start (0: all)"),
     INTEGER(training, track_heads, "0", 0, ANY,
             "pairs of the validation set on which statistics and roles of all heads\n"
-            "are taken at every validation, for `heads trace` (0: none; 400 will do)"),
+            "are taken at every validation, for `heads trace` (0: none, else at least 2; 400 will do)"),
     CHOICE(training, metric, "bleu", HW_METRIC_EXACT_MATCH, "exact_match|bleu|chrf|token_accuracy|perplexity|loss",
-           "figure on the validation set by which the best model is chosen"),
+           "figure on the validation set by which the best model is chosen; of equal ones\n"
+           "the lower loss is better"),
     INTEGER(training, patience, "0", 0, ANY,
             "validations in a row without a better figure that end the run\n"
             "(0: any number goes by)"),

@@ -20,14 +20,13 @@ typedef struct state_field {
 #define INTEGER(field) {#field, offsetof(hw_run_state, field), false}
 #define NUMBER(field) {#field, offsetof(hw_run_state, field), true}
 static const state_field fields[] = {
-    INTEGER(step),          INTEGER(place.epoch), INTEGER(place.next),      NUMBER(best),
-    INTEGER(best_step),     INTEGER(unimproved),  NUMBER(window.loss),      NUMBER(window.nll),
-    INTEGER(window.tokens), INTEGER(window.correct), INTEGER(skipped),      INTEGER(skipped_row),
-    INTEGER(train_data),    INTEGER(valid_data),
+    INTEGER(step),           INTEGER(place.epoch), INTEGER(place.next),  NUMBER(best),        NUMBER(best_loss),
+    INTEGER(best_step),      INTEGER(unimproved),  NUMBER(window.loss),  NUMBER(window.nll),  INTEGER(window.tokens),
+    INTEGER(window.correct), INTEGER(skipped),     INTEGER(skipped_row), INTEGER(train_data), INTEGER(valid_data),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-static const char FORMAT[] = "headwise checkpoint 1";
+static const char FORMAT[] = "headwise checkpoint 2";
 
 static const char *field_text(hw_arena *arena, const state_field *f, const hw_run_state *state)
 {

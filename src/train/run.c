@@ -146,8 +146,8 @@ static bool validate(hw_run *r, hw_error *err)
     hw_validation v;
     hw_trainer_network(r->trainer); /* up to date */
     if (!hw_validate(r->validator, &v, err)) return false;
-    double value = hw_validation_metric(&v, c->training.metric);
-    bool better = !state->best_step || hw_metric_better(c->training.metric, value, state->best);
+    int metric = c->training.metric;
+    bool better = !state->best_step || hw_validation_better(&v, metric, state->best, state->best_loss);
     hw_run_say(
         r, "step %lld: loss %.4f, perplexity %.4f, token accuracy %.2f %%, exact match %.2f %%, BLEU %.2f, chrF %.2f%s",
         (long long)state->step, v.loss, v.perplexity, 100 * v.token_accuracy, 100 * v.exact_match, v.bleu, v.chrf,
@@ -160,7 +160,8 @@ static bool validate(hw_run *r, hw_error *err)
         return false;
     state->unimproved++;
     if (!better) return true;
-    state->best = value;
+    state->best = hw_validation_metric(&v, metric);
+    state->best_loss = v.loss;
     state->best_step = state->step;
     state->unimproved = 0;
     return save_model(r, err);

@@ -133,3 +133,10 @@ bool hw_metric_better(int metric, double a, double b)
     if (!isfinite(a) || !isfinite(b)) return isfinite(a);
     return metric == HW_METRIC_PERPLEXITY || metric == HW_METRIC_LOSS ? a < b : a > b;
 }
+
+bool hw_validation_better(const hw_validation *v, int metric, double best, double best_loss)
+{
+    double value = hw_validation_metric(v, metric);
+    if (hw_metric_better(metric, value, best)) return true;
+    return !hw_metric_better(metric, best, value) && hw_metric_better(HW_METRIC_LOSS, v->loss, best_loss);
+}

@@ -26,5 +26,7 @@ bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err);
  */
 double hw_validation_metric(const hw_validation *v, int metric);
 bool hw_metric_better(int metric, double a, double b);
+/* Is this validation better than one with this value of the metric and this loss? Of equal values the lower loss is. */
+bool hw_validation_better(const hw_validation *v, int metric, double best, double best_loss);
 
 #endif
