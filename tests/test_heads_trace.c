@@ -155,7 +155,9 @@ END_TEST
 START_TEST(what_cannot_be_tracked)
 {
     train_call call = {0};
-    train_refused(&call, train_config(arena, "t", "training.track_heads=1"),
+    scratch_text("data/valid.en", "w1 w2\n");
+    scratch_text("data/valid.fr", "w2 w1\n");
+    train_refused(&call, train_config(arena, "t", "training.track_heads=2"),
                   hw_arena_string(arena,
                                   "%s/valid: roles of heads are chosen on one pair and scored on another, so "
                                   "training.track_heads needs two pairs at least",
@@ -167,6 +169,10 @@ START_TEST(what_cannot_be_tracked)
     ck_assert(!hw_config_check(c, NULL, &err));
     ck_assert_str_eq(err.message, "--set: training.track_heads: heads are looked at when the network is "
                                   "validated, and training.validate_every is 0: it never is");
+    config_refused(
+        arena, (const char *const[]){"training.track_heads=1"}, 1,
+        "--set: training.track_heads: 1 pair is too few: roles of heads are chosen on some pairs and scored on "
+        "others; it is 0, or at least 2");
 }
 END_TEST
 

@@ -170,6 +170,10 @@ static bool check_averages(const hw_config *c, hw_error *err)
                     "training.average_every and training.validate_every are 0; one must say when weights are taken");
     if (c->training.average_every && !c->training.average)
         return fail(c, err, "training.average_every", NULL, "training.average is 0, so no weights are averaged");
+    if (c->training.track_heads == 1)
+        return fail(
+            c, err, "training.track_heads", NULL,
+            "1 pair is too few: roles of heads are chosen on some pairs and scored on others; it is 0, or at least 2");
     if (c->training.track_heads && !c->training.validate_every)
         return fail(c, err, "training.track_heads", NULL,
                     "heads are looked at when the network is validated, and training.validate_every is 0: it never is");
