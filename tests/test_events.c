@@ -2,11 +2,15 @@
  * on the way. The reader here is written from the format's description and shares nothing with what writes. */
 #include <check.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "support_files.h"
 #include "support_train.h"
+#include "train/events.h"
 
 Suite *test_events(void);
 
@@ -261,6 +265,46 @@ START_TEST(it_changes_nothing_else)
 }
 END_TEST
 
+static void limit_files(rlim_t bytes)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, RLIM_INFINITY}), 0);
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_size;
+}
+
+/* A limit on the size of files takes a few bytes of a record, as a disk that fills up does: none must stay, since what
+ * comes behind them could not be read. */
+START_TEST(a_full_disk_keeps_no_piece_of_a_record)
+{
+    static const char header[] = "step\tloss", *const lines[] = {"1\t0.5", "2\t0.25", "3\t0.125"};
+    hw_events e = {0};
+    hw_error err = {""};
+    ck_assert_int_eq(mkdir(scratch_path("m"), 0777), 0);
+    const char *path = scratch_path("m/" NAME);
+    ck_assert_msg(hw_events_open(&e, path, 0, &err) && hw_events_row(&e, "train", header, lines[0], &err), "%s",
+                  err.message);
+    off_t size = size_of(path);
+    for (rlim_t more = 0; more < 30; more += 7) {
+        limit_files((rlim_t)size + more);
+        ck_assert(!hw_events_row(&e, "train", header, lines[1], &err));
+        ck_assert_str_eq(err.message, hw_arena_string(arena, "%s: cannot be written: File too large", path));
+        ck_assert_int_eq(size_of(path), size);
+    }
+    limit_files(RLIM_INFINITY);
+    ck_assert_msg(hw_events_row(&e, "train", header, lines[2], &err), "%s", err.message);
+    hw_events_close(&e);
+    const board *b = read_board("m");
+    ck_assert_int_eq(b->values, 2);
+    ck_assert_str_eq(b->lines[1], "3 train/loss 0.125");
+}
+END_TEST
+
 Suite *test_events(void)
 {
     Suite *s = suite_create("events");
@@ -271,6 +315,7 @@ Suite *test_events(void)
     tcase_add_test(tc, a_run_that_goes_on_repeats_no_step);
     tcase_add_loop_test(tc, what_is_no_such_file_begins_anew, 0, sizeof damaged / sizeof *damaged);
     tcase_add_test(tc, it_changes_nothing_else);
+    tcase_add_test(tc, a_full_disk_keeps_no_piece_of_a_record);
     suite_add_tcase(s, tc);
     return s;
 }
