@@ -265,7 +265,7 @@ START_TEST(faults_are_told)
     ck_assert_int_eq(o->status, 2);
     o = RUN("headwise", "inspect", model, "--target", "le");
     ck_assert_int_eq(o->status, 2);
-    ck_assert_str_eq(o->err, "headwise: inspect: --target goes with --source, the sentence that it translates\n");
+    ck_assert_str_eq(o->err, "headwise: inspect: --target needs --source, the sentence that it translates\n");
     o = RUN("headwise", "inspect", model, "--source", "a\xff");
     ck_assert_int_eq(o->status, 2);
     ck_assert_str_eq(o->err, "headwise: inspect: --source: byte 2 is not valid UTF-8\n");

@@ -159,7 +159,7 @@ START_TEST(wrong_usage)
     check_fails(RUN("bleu", reference, hypothesis, "--smooth-value", "1"), 2,
                 "bleu: --smooth-value goes with --smooth floor or --smooth add-k, not with exp\n");
     check_fails(RUN("bleu", reference, hypothesis, "--sentence-level", "--confidence"), 2,
-                "bleu: --sentence-level cannot go with --confidence or --paired\n");
+                "bleu: --sentence-level and --confidence exclude each other\n");
     check_fails(RUN("bleu", reference, hypothesis, "--chrf-word-order", "3"), 2, "it goes from 0 to 2");
 }
 END_TEST

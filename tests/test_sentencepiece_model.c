@@ -242,10 +242,10 @@ END_TEST
 static const struct {
     const char *words[6], *message;
 } wrong[] = {
-    {{"--encode", "a", "--train", "b"}, "vocab: --train and --encode cannot be done at once"},
-    {{"--encode", "a", "--counts"}, "vocab: --counts has no meaning with --encode"},
-    {{"--train", "a", "--side", "source", "f"}, "vocab: --side has no meaning with --train"},
-    {{"--type", "bpe", "f"}, "vocab: --type has no meaning with counting"},
+    {{"--encode", "a", "--train", "b"}, "vocab: --train and --encode exclude each other"},
+    {{"--encode", "a", "--counts"}, "vocab: --counts and --encode exclude each other"},
+    {{"--train", "a", "--side", "source", "f"}, "vocab: --side needs --encode or --decode"},
+    {{"--type", "bpe", "f"}, "vocab: --type needs --train"},
     {{"--train", "a"}, "vocab: too few arguments; a FILE is needed, - is standard input"},
     {{NULL}, "vocab: too few arguments; a FILE is needed, - is standard input"},
 };

@@ -135,6 +135,43 @@ static bool read_value(const hw_cli *cli, const hw_cli_option *option, const cha
     return true;
 }
 
+/* ---- options and each other -------------------------------------------------------------------------------------- */
+
+/* Of commands that have these. */
+static const hw_cli_rule common_rules[] = {{"tsv", HW_CLI_EXCLUDES, "json", NULL}, {0}};
+
+/* Options that were given, by name. */
+static bool is_given(const hw_cli_list *given, const char *name, size_t length)
+{
+    for (int i = 0; i < given->count; i++)
+        if (strlen(given->items[i]) == length && !memcmp(given->items[i], name, length)) return true;
+    return false;
+}
+
+static bool keeps_rule(const hw_cli *cli, const hw_cli_rule *rule, const hw_cli_list *given, hw_error *err)
+{
+    const char *why = rule->why ? rule->why : "", *list = "";
+    if (!is_given(given, rule->option, strlen(rule->option))) return true;
+    for (const char *other = rule->others; *other; other += strspn(other, " ")) {
+        size_t length = strcspn(other, " ");
+        bool there = is_given(given, other, length);
+        if (there && rule->kind == HW_CLI_NEEDS) return true;
+        if (there)
+            return hw_fail(err, "%s: --%s and --%.*s exclude each other%s", cli->name, rule->option, (int)length, other,
+                           why);
+        list = hw_arena_string(cli->arena, "%s%s--%.*s", list, *list ? " or " : "", (int)length, other);
+        other += length;
+    }
+    return rule->kind == HW_CLI_EXCLUDES || hw_fail(err, "%s: --%s needs %s%s", cli->name, rule->option, list, why);
+}
+
+static bool keeps_rules(const hw_cli *cli, const hw_cli_rule *rules, const hw_cli_list *given, hw_error *err)
+{
+    for (; rules && rules->option; rules++)
+        if (!keeps_rule(cli, rules, given, err)) return false;
+    return true;
+}
+
 /* ---- all words --------------------------------------------------------------------------------------------------- */
 
 typedef struct parse {
@@ -142,6 +179,7 @@ typedef struct parse {
     void *options;
     common *common;
     int next; /* the word to come */
+    hw_cli_list given;
     hw_error *err;
 } parse;
 
@@ -152,6 +190,7 @@ static bool apply(parse *p, const hw_cli_option *option, bool own, const char *v
             return hw_fail(p->err, "%s: --%s needs a value, %s", p->cli->name, option->name, option->value);
         value = p->cli->given[p->next++];
     }
+    append(p->cli->arena, &p->given, option->name);
     if (hw_cli_is_decoding(option)) {
         union {
             int64_t integer;
@@ -254,7 +293,8 @@ bool hw_cli_parse(hw_cli *cli, void *options)
         cli->status = HW_CLI_DONE;
         return false;
     }
-    if (!ok || !enough_arguments(cli, &err)) {
+    if (!ok || !keeps_rules(cli, cli->command->rules, &p.given, &err) ||
+        !keeps_rules(cli, common_rules, &p.given, &err) || !enough_arguments(cli, &err)) {
         cli->status = hw_cli_refuse(&err);
         return false;
     }

@@ -74,8 +74,8 @@ typedef struct bench_text {
     int64_t longest; /* sentence of either side, in rows */
 } bench_text;
 
-/* Settles defaults; fails for a source without a target. */
-bool hw_bench_text_check(bench_text_options *o, hw_error *err);
+extern const hw_cli_rule hw_bench_text_rules[];     /* between these options */
+void hw_bench_text_complete(bench_text_options *o); /* by defaults */
 /* Reads the files, or makes `made_up` pairs. */
 bool hw_bench_text_load(bench_text *t, const bench_text_options *o, int64_t made_up, hw_error *err);
 void hw_bench_text_free(bench_text *t);

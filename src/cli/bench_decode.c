@@ -198,7 +198,7 @@ static int run(hw_cli *cli, bool latency)
     hw_error err;
     if (!hw_cli_parse(cli, &o)) return cli->status;
     if (latency && !cli->threads) hw_threads_set(1);
-    if (!hw_bench_text_check(&o.text, &err)) return hw_cli_refuse(&err);
+    hw_bench_text_complete(&o.text);
     hw_config *config = hw_bench_config(cli, cli->arguments[0]);
     if (!config) return HW_CLI_USAGE;
     bench_text text;
@@ -225,6 +225,7 @@ const hw_cli_command hw_bench_decode = {
         "second, the share of the roof, the peak of memory, allocations, and where the time goes.",
     .options = table,
     .option_count = OPTIONS,
+    .rules = hw_bench_text_rules,
     .run = run_decode,
 };
 
@@ -239,5 +240,6 @@ const hw_cli_command hw_bench_latency = {
         "weights were read beside how fast this machine can read them.",
     .options = table,
     .option_count = OPTIONS - 1,
+    .rules = hw_bench_text_rules,
     .run = run_latency,
 };

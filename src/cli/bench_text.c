@@ -11,16 +11,18 @@
 
 enum { DEFAULT_VOCABULARY = 9537, DEFAULT_LENGTH = 13 };
 
-bool hw_bench_text_check(bench_text_options *o, hw_error *err)
+const hw_cli_rule hw_bench_text_rules[] = {
+    {"source", HW_CLI_NEEDS, "target", ": sentences and their translations, line by line"},
+    {"target", HW_CLI_NEEDS, "source", ": sentences and their translations, line by line"},
+    {"length", HW_CLI_EXCLUDES, "source", ": it is of made-up text"},
+    {0},
+};
+
+void hw_bench_text_complete(bench_text_options *o)
 {
-    if (!o->source != !o->target)
-        return hw_fail(err, "--%s needs --%s: sentences and their translations, line by line",
-                       o->source ? "source" : "target", o->source ? "target" : "source");
-    if (o->source && o->length)
-        return hw_fail(err, "--length: it is of made-up text; --source and --target have lengths of their own");
-    if (!o->source && !o->vocabulary) o->vocabulary = DEFAULT_VOCABULARY;
-    if (!o->source && !o->length) o->length = DEFAULT_LENGTH;
-    return true;
+    if (o->source) return;
+    if (!o->vocabulary) o->vocabulary = DEFAULT_VOCABULARY;
+    if (!o->length) o->length = DEFAULT_LENGTH;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */

@@ -231,7 +231,7 @@ static int run(hw_cli *cli)
     options o = {.micro_batch_tokens = NOT_GIVEN};
     hw_error err;
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    if (!hw_bench_text_check(&o.text, &err)) return hw_cli_refuse(&err);
+    hw_bench_text_complete(&o.text);
     hw_config *config = hw_bench_config(cli, cli->arguments[0]);
     if (!config) return HW_CLI_USAGE;
     if (!settle(config, &o, &err)) return hw_cli_refuse(&err);
@@ -258,5 +258,6 @@ const hw_cli_command hw_bench_train = {
         "longer goes alone. --set changes any option of the configuration: --set model.width=96.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = hw_bench_text_rules,
     .run = run,
 };

@@ -53,6 +53,14 @@ static const hw_cli_option table[] = {
     {"seed", 0, "N", HW_CLI_INTEGER, AT(seed), .low = 0, .high = INT32_MAX, .help = "of what is drawn (12345)"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"sentence-level", HW_CLI_EXCLUDES, "confidence paired", NULL},
+    {"paired-test", HW_CLI_NEEDS, "paired", NULL},
+    {"trials", HW_CLI_NEEDS, "confidence paired", NULL},
+    {"seed", HW_CLI_NEEDS, "confidence paired", NULL},
+    {0},
+};
+
 /* ---- the files --------------------------------------------------------------------------------------------------- */
 
 /* Names the files. False: what was asked for cannot be. */
@@ -69,8 +77,6 @@ static bool plan(hw_cli *cli, bleu_inputs *all, const options *o, hw_error *err)
 
     for (int i = 0; i < all->count; i++) standard += !strcmp(all->at[i].path, "-");
     if (standard > 1) return hw_fail(err, "bleu: only one of the files can be standard input");
-    if (o->sentence_level && (o->confidence || o->others.count))
-        return hw_fail(err, "bleu: --sentence-level cannot go with --confidence or --paired");
     const char *smooth = smoothings[o->smooth];
     if (o->smooth_value > 0 && strcmp(smooth, "floor") && strcmp(smooth, "add-k"))
         return hw_fail(err, "bleu: --smooth-value goes with --smooth floor or --smooth add-k, not with %s", smooth);
@@ -227,5 +233,6 @@ const hw_cli_command hw_cli_bleu = {
         "difference at least as large if both were equally good.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

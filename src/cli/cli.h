@@ -65,6 +65,14 @@ typedef struct hw_cli_option {
     const char *const *choices; /* HW_CLI_CHOICE: the words, ended by NULL */
 } hw_cli_option;
 
+/* What an option cannot do without, or has no effect beside. Rules are checked before the command runs. */
+typedef struct hw_cli_rule {
+    const char *option;
+    enum { HW_CLI_NEEDS, HW_CLI_EXCLUDES } kind;
+    const char *others; /* "json tsv": needs one of these; excludes each */
+    const char *why;    /* the end of the message, such as ", which have both"; may be NULL */
+} hw_cli_rule;
+
 /* Options that many commands take. --help, --version, --quiet and --threads every command has. */
 enum {
     HW_CLI_JSON = 1,
@@ -83,6 +91,7 @@ typedef struct hw_cli_command {
     int option_count;
     int (*run)(hw_cli *cli);              /* returns the exit status */
     const struct hw_cli_entry *verbs;     /* in place of run: a table of subcommands, ended by a NULL name */
+    const hw_cli_rule *rules;             /* between its options, ended by a NULL option; may be NULL */
 } hw_cli_command;
 
 typedef struct hw_cli_entry {

@@ -33,14 +33,19 @@ static const hw_cli_entry *find(const hw_cli_entry *entries, const char *name)
 
 static const char *name_at(int i, const void *entries) { return ((const hw_cli_entry *)entries)[i].name; }
 
-/* "there is no command trian; did you mean train?" */
-static int unknown(const hw_cli_entry *entries, const char *before, const char *kind, const char *word)
+/* "there is no command trian; did you mean train?" above: the command whose verbs these are, or NULL. */
+static int unknown(const hw_cli_entry *entries, const char *above, const char *word)
 {
+    const char *kind = above ? "verb" : "command", *colon = above ? ": " : "", *blank = above ? " " : "";
     int count = 0;
     while (entries[count].name) count++;
     const char *nearest = hw_nearest(word, count, name_at, entries);
-    if (nearest) hw_cli_say("%sthere is no %s %s; did you mean %s?", before, kind, word, nearest);
-    else hw_cli_say("%sthere is no %s %s; headwise --help lists what there is", before, kind, word);
+    if (!above) above = "";
+    if (nearest)
+        hw_cli_say("%s%sthere is no %s %s; did you mean %s?", above, colon, kind, word, nearest);
+    else
+        hw_cli_say("%s%sthere is no %s %s; headwise %s%s--help lists what there is", above, colon, kind, word, above,
+                   blank);
     return HW_CLI_USAGE;
 }
 
@@ -63,7 +68,7 @@ static int run(hw_cli *cli)
         return HW_CLI_USAGE;
     }
     const hw_cli_entry *verb = find(command->verbs, word);
-    if (!verb) return unknown(command->verbs, hw_arena_string(cli->arena, "%s: ", cli->name), "verb", word);
+    if (!verb) return unknown(command->verbs, cli->name, word);
     cli->name = hw_arena_string(cli->arena, "%s %s", cli->name, verb->name);
     cli->command = verb->command;
     cli->given++;
@@ -83,7 +88,8 @@ static int run_program(char **words)
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help")) hw_cli_help(stdout, NULL, NULL);
     else if (!strcmp(word, "--version")) hw_cli_print_version();
     else if (!strcmp(word, "--help-config")) hw_config_help(stdout);
-    else if (*word != '-') return unknown(commands, "", "command", word);
+    else if (*word != '-')
+        return unknown(commands, NULL, word);
     else {
         hw_cli_say("%s stands before any command; usage: headwise COMMAND ...", word);
         return HW_CLI_USAGE;

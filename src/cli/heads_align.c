@@ -26,6 +26,14 @@ static const hw_cli_option table[] = {
      .help = "with --head: by norms of what arrives, not by weights"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"head", HW_CLI_NEEDS, "pharaoh", ", the file where its alignment goes"},
+    {"head", HW_CLI_EXCLUDES, "json tsv", ": nothing is printed"},
+    {"step", HW_CLI_NEEDS, "head", NULL},
+    {"norms", HW_CLI_NEEDS, "head", NULL},
+    {0},
+};
+
 enum { TRIALS = 1000 };
 
 static bool load(hw_heads *h, hw_study_set *test, hw_error *err)
@@ -170,10 +178,6 @@ static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1, .step = 1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    if (o.head && !o.pharaoh) {
-        hw_cli_say("heads align: --head goes with --pharaoh FILE, where its alignment is written");
-        return HW_CLI_USAGE;
-    }
     if (o.head) return hw_heads_with(cli, &o.common, write_head, &o);
     return hw_heads_run(cli, &o.common, &hw_heads_align);
 }
@@ -192,5 +196,6 @@ const hw_cli_command hw_cli_heads_align = {
                    "set. Baselines are the diagonal and IBM model 1, trained on the training set.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

@@ -23,6 +23,12 @@ static const hw_cli_option table[] = {
     {"norms", 'n', NULL, HW_CLI_FLAG, offsetof(options, norms), .help = "draw norms of what arrives, not weights"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"target", HW_CLI_NEEDS, "source", ", the sentence that it translates"},
+    {"source", HW_CLI_EXCLUDES, "pair data", NULL},
+    {0},
+};
+
 /* What is drawn. */
 typedef struct shown {
     const hw_transformer *network;
@@ -42,6 +48,14 @@ static bool find_head(const hw_heads *h, const char *name, hw_head *head, hw_err
             *head = heads[i];
             return true;
         }
+    const hw_names *removed = &h->bundle->config->model.removed_heads;
+    for (int i = 0; i < removed->count; i++)
+        if (!strcmp(removed->items[i], name))
+            return hw_fail(
+                err,
+                "%s was removed from %s (model.removed_heads in its config.yaml); the others are there, such "
+                "as %s",
+                name, h->model, heads[0].name);
     return hw_fail(err, "%s has no head %s; heads are called like %s", h->model, name, heads[0].name);
 }
 
@@ -97,7 +111,7 @@ static const char *const *labels_of(const hw_inspected *pair, const shown *s, bo
 static json_t *strings(const char *const *texts, int64_t count)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < count; i++) json_array_append_new(list, json_string(texts[i]));
+    for (int64_t i = 0; i < count; i++) json_array_append_new(list, hw_json_text(texts[i]));
     return list;
 }
 
@@ -175,10 +189,6 @@ static int run(hw_cli *cli)
             hw_cli_say("heads show: --%s is not valid UTF-8", i ? "target" : "source");
             return HW_CLI_USAGE;
         }
-    if (o.target && !o.source) {
-        hw_cli_say("heads show: --target goes with --source, the sentence that it translates");
-        return HW_CLI_USAGE;
-    }
     return hw_heads_with(cli, &o.common, show, &o);
 }
 
@@ -194,5 +204,6 @@ const hw_cli_command hw_cli_heads_show = {
                    "each row scaled to sum to 1.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

@@ -17,6 +17,11 @@ static const hw_cli_option table[] = {
     {"tsv", 0, NULL, HW_CLI_FLAG, offsetof(options, tsv), .help = "print tab-separated rows, a header first"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"all", HW_CLI_EXCLUDES, "json tsv", ": these have every role"},
+    {0},
+};
+
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static const char *word(const json_t *o, const char *key)
@@ -197,5 +202,6 @@ const hw_cli_command hw_cli_heads_trace = {
         "and the course of the whole.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

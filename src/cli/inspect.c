@@ -19,6 +19,11 @@ static const hw_cli_option table[] = {
      .help = "its translation, in place of the model's own"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"target", HW_CLI_NEEDS, "source", ", the sentence that it translates"},
+    {0},
+};
+
 /* ---- the pair ---------------------------------------------------------------------------------------------------- */
 
 static const char *label(hw_arena *arena, const char *text, size_t bytes)
@@ -115,7 +120,7 @@ static json_t *side_json(const char *const *labels, int64_t count, const hw_ids 
     if (target) json_array_append_new(numbers, json_integer(HW_BEGIN));
     for (int64_t i = 0; i < ids->count; i++) json_array_append_new(numbers, json_integer(ids->ids[i]));
     json_array_append_new(numbers, json_integer(HW_END));
-    for (int64_t i = 0; i < count; i++) json_array_append_new(tokens, json_string(labels[i]));
+    for (int64_t i = 0; i < count; i++) json_array_append_new(tokens, hw_json_text(labels[i]));
     if (target) json_array_append_new(tokens, json_string("</s>"));
     return json_pack("{s:o, s:o}", "tokens", tokens, "ids", numbers);
 }
@@ -212,10 +217,6 @@ static int run(hw_cli *cli)
     if (!hw_cli_parse(cli, &o)) return cli->status;
     hw_error err;
     if (!check_text("source", o.source, &err) || !check_text("target", o.target, &err)) return hw_cli_refuse(&err);
-    if (o.target && !o.source) {
-        hw_fail(&err, "inspect: --target goes with --source, the sentence that it translates");
-        return hw_cli_refuse(&err);
-    }
     struct stat status;
     bool directory = !stat(cli->arguments[0], &status) && S_ISDIR(status.st_mode);
     return directory ? inspect_model(cli, &o) : inspect_config(cli, &o);
@@ -236,5 +237,6 @@ const hw_cli_command hw_cli_inspect = {
                    "arrays [head][query][key] under the names of the attentions.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

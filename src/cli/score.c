@@ -18,6 +18,11 @@ static const hw_cli_option table[] = {
      .help = "a line a token: sentence and position from 0, token, log-probability, with tabs between"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"tokens", HW_CLI_EXCLUDES, "json", ", which has them"},
+    {0},
+};
+
 typedef struct side {
     const char *path; /* as messages call it */
     hw_reader *reader;
@@ -133,7 +138,7 @@ static void print_json(const hw_tokens *tokens, double sum, const hw_real *nll)
     json_t *list = json_array(), *log_probs = json_array();
     for (int64_t t = 0; t <= tokens->count; t++) {
         const hw_token *token = token_at(tokens, t);
-        json_array_append_new(list, json_stringn(token->text, token->bytes));
+        json_array_append_new(list, hw_json_text_of(token->text, token->bytes));
         json_array_append_new(log_probs, hw_json_number(0 - (double)nll[t]));
     }
     hw_json_print(
@@ -238,5 +243,6 @@ const hw_cli_command hw_cli_score = {
                    "each line is an object: log_prob, and tokens with their log_probs.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

@@ -30,6 +30,11 @@ static const hw_cli_option table[] = {
     HW_ENSEMBLE_OPTION(AT(ensemble)),
 };
 
+static const hw_cli_rule rules[] = {
+    {"scores", HW_CLI_EXCLUDES, "json", ", which has them"},
+    {0},
+};
+
 /* One call of the command. */
 typedef struct job {
     hw_cli *cli;
@@ -90,7 +95,7 @@ static void print_text(const job *j, const hw_translation *t)
 
 static json_t *hypothesis_json(const job *j, const hw_translation *t, int64_t k)
 {
-    json_t *one = json_pack("{s:s}", "text", t->texts[k]);
+    json_t *one = json_pack("{s:o}", "text", hw_json_text(t->texts[k]));
     if (!t->hypotheses) return one;
     const hw_hypothesis *h = &t->hypotheses[k];
     json_object_set_new(one, "tokens", hw_json_target_tokens(j->models.bundles[0]->target_vocabulary, h->ids, h->length));
@@ -104,7 +109,7 @@ static void print_json(const job *j, int64_t i, const hw_translation *t, const h
 {
     json_t *root = json_object(), *list = json_array();
     json_object_set_new(root, "line", json_integer(j->done + i + 1));
-    json_object_set_new(root, "source", json_stringn(j->input.lines[i].text, j->input.lines[i].bytes));
+    json_object_set_new(root, "source", hw_json_text_of(j->input.lines[i].text, j->input.lines[i].bytes));
     if (t->source.count)
         json_object_set_new(root, "source_tokens", hw_json_source_tokens(t->source_tokens, t->source.count));
     for (int64_t k = 0; k < t->count; k++) json_array_append_new(list, hypothesis_json(j, t, k));
@@ -232,5 +237,6 @@ const hw_cli_command hw_cli_translate = {
                    "and the attention of every cross-attention head for the best translation.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

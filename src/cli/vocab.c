@@ -126,70 +126,34 @@ static int count(hw_cli *cli, const hw_vocab_options *o)
 
 /* ---- one work of four -------------------------------------------------------------------------------------------- */
 
-enum { COUNT = 1, TRAIN = 2, ENCODE = 4, DECODE = 8 };
-
-static const struct {
-    unsigned work;
-    const char *name;
-    bool needs_files;
-    int (*run)(hw_cli *cli, const hw_vocab_options *o);
-} works[] = {
-    {TRAIN, "--train", true, hw_vocab_train},
-    {ENCODE, "--encode", false, hw_vocab_encode},
-    {DECODE, "--decode", false, hw_vocab_decode},
-    {COUNT, "counting", true, count},
+static const hw_cli_rule rules[] = {
+    {"train", HW_CLI_EXCLUDES, "encode decode", NULL},
+    {"encode", HW_CLI_EXCLUDES, "decode", NULL},
+    {"output", HW_CLI_EXCLUDES, "train encode decode", NULL},
+    {"counts", HW_CLI_EXCLUDES, "train encode decode json", NULL},
+    {"tokenizer", HW_CLI_EXCLUDES, "train encode decode", NULL},
+    {"min-count", HW_CLI_EXCLUDES, "train encode decode", NULL},
+    {"max-size", HW_CLI_EXCLUDES, "encode decode", NULL},
+    {"json", HW_CLI_EXCLUDES, "encode decode", NULL},
+    {"type", HW_CLI_NEEDS, "train", NULL},
+    {"normalization", HW_CLI_NEEDS, "train", NULL},
+    {"coverage", HW_CLI_NEEDS, "train", NULL},
+    {"no-byte-fallback", HW_CLI_NEEDS, "train", NULL},
+    {"lines", HW_CLI_NEEDS, "train", NULL},
+    {"side", HW_CLI_NEEDS, "encode decode", NULL},
+    {0},
 };
-
-/* The work that was asked for, an index; -1 where more than one was, or options do not belong to it. */
-static int choose(const hw_vocab_options *o, hw_error *err)
-{
-    const char *const models[] = {o->train, o->encode, o->decode};
-    int chosen = 3;
-    for (int i = 2; i >= 0; i--) {
-        if (!models[i]) continue;
-        if (chosen < 3) {
-            hw_fail(err, "vocab: %s and %s cannot be done at once", works[i].name, works[chosen].name);
-            return -1;
-        }
-        chosen = i;
-    }
-    const struct {
-        bool given;
-        unsigned works;
-        const char *name;
-    } uses[] = {
-        {o->output, COUNT, "output"},
-        {o->counts, COUNT, "counts"},
-        {o->tokenizer, COUNT, "tokenizer"},
-        {o->min_count >= 0, COUNT, "min-count"},
-        {o->max_size >= 0, COUNT | TRAIN, "max-size"},
-        {o->type >= 0, TRAIN, "type"},
-        {o->normalization >= 0, TRAIN, "normalization"},
-        {o->coverage >= 0, TRAIN, "coverage"},
-        {o->no_byte_fallback, TRAIN, "no-byte-fallback"},
-        {o->lines >= 0, TRAIN, "lines"},
-        {o->side >= 0, ENCODE | DECODE, "side"},
-    };
-    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
-        if (!uses[i].given || (uses[i].works & works[chosen].work)) continue;
-        hw_fail(err, "vocab: --%s has no meaning with %s", uses[i].name, works[chosen].name);
-        return -1;
-    }
-    return chosen;
-}
 
 static int run(hw_cli *cli)
 {
     hw_vocab_options o = {
         .min_count = -1, .max_size = -1, .lines = -1, .coverage = -1, .type = -1, .normalization = -1, .side = -1};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    hw_error err;
-    int work = choose(&o, &err);
-    if (work >= 0 && works[work].needs_files && !cli->argument_count) {
-        hw_fail(&err, "vocab: too few arguments; a FILE is needed, - is standard input");
-        work = -1;
-    }
-    return work < 0 ? hw_cli_refuse(&err) : works[work].run(cli, &o);
+    if (o.encode) return hw_vocab_encode(cli, &o);
+    if (o.decode) return hw_vocab_decode(cli, &o);
+    if (cli->argument_count) return o.train ? hw_vocab_train(cli, &o) : count(cli, &o);
+    hw_cli_say("vocab: too few arguments; a FILE is needed, - is standard input");
+    return HW_CLI_USAGE;
 }
 
 const hw_cli_command hw_cli_vocab = {
@@ -211,5 +175,6 @@ const hw_cli_command hw_cli_vocab = {
         "--decode read standard input where no FILE is given and print a line for each line.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };
