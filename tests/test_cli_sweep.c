@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "support_files.h"
@@ -80,19 +81,130 @@ static void check_json(const char *call, const char *text)
     ck_assert_msg(values == (lines ? FEW : 1), "%s --json prints %zu values", call, values);
 }
 
+/* With --json where it has that. The caller frees what it printed. */
+static char *printed_by(const char *call)
+{
+    bool training = begins(call, "train");
+    const outcome *o = run_program(scratch_words(training ? call : hw_arena_string(arena, "%s --json", call)));
+    ck_assert_msg(o->status == 0, "%s: %s", call, o->err);
+    char *text = scratch_read(scratch_path("stdout"), NULL);
+    if (training)
+        ck_assert_str_eq(text, "");
+    else
+        check_json(call, text);
+    return text;
+}
+
 START_TEST(json)
 {
-    for (int i = 0; i < CALLS; i++) {
-        bool training = begins(calls[i], "train");
-        const outcome *o = run_program(scratch_words(training ? calls[i] : hw_arena_string(arena, "%s --json", calls[i])));
-        ck_assert_msg(o->status == 0, "%s: %s", calls[i], o->err);
-        char *text = scratch_read(scratch_path("stdout"), NULL);
-        if (training) ck_assert_str_eq(text, "");
-        else check_json(calls[i], text);
-        free(text);
-    }
+    for (int i = 0; i < CALLS; i++) free(printed_by(calls[i]));
 }
 END_TEST
+
+static const char *replaced(const char *text, const char *what, const char *by)
+{
+    const char *out = "", *at;
+    for (; (at = strstr(text, what)); text = at + strlen(what))
+        out = hw_arena_string(arena, "%s%.*s%s", out, (int)(at - text), text, by);
+    return hw_arena_string(arena, "%s%s", out, text);
+}
+
+/* ---- names of files, which are bytes of any kind ------------------------------------------------------------------
+ */
+
+/* The page names the model by the last part of its path, and the data by the last two. */
+static void check_page(const char *call)
+{
+    const outcome *o = run_program(scratch_words(call));
+    ck_assert_msg(o->status == 0, "%s: %s", call, o->err);
+    char *page = scratch_read(scratch_path("page.html"), NULL);
+    json_t *data = report_data(page), *model = json_object_get(data, "model");
+    ck_assert_str_eq(json_string_value(json_object_get(model, "name")), "m\uFFFDl");
+    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(data, "data")), "/f\uFFFDw"));
+    ck_assert_ptr_nonnull(json_object_get(json_object_get(data, "sections"), "compare"));
+    json_decref(data);
+    free(page);
+}
+
+static void call_with_names(const char *call)
+{
+    if (begins(call, "generate") || begins(call, "bench")) return;
+    bool training = begins(call, "train"); /* whose names stand in a configuration, which must be UTF-8 */
+    if (!training)
+        call =
+            replaced(replaced(replaced(call, "@/model", "@/m\xffl"), "@/", "@/\xff/"), "--data few", "--data f\xffw");
+    if (begins(call, "heads report")) {
+        check_page(call);
+        return;
+    }
+    char *text = printed_by(call);
+    bool tells =
+        strstr(call, "--data") && begins(call, "heads") && !begins(call, "heads compare") && !strstr(call, "--remove");
+    ck_assert_msg(!tells || strstr(text, "/f\uFFFDw\""), "%s: %.300s", call, text);
+    free(text);
+}
+
+/* Those that are not UTF-8 stand in JSON with U+FFFD, and nothing is lost. */
+START_TEST(names_that_are_not_utf8)
+{
+    static const char *const more[] = {
+        "heads report @/model --data few --pairs 1 --compare @/model --with probe -o @/page.html",
+        "heads prune @/model --data few --set data.valid=few --remove 1 -o @/pruned",
+        "bleu @/few.fr @/few.fr --paired @/few.fr",
+    };
+    ck_assert_int_eq(symlink(".", scratch_path("\xff")), 0);
+    ck_assert_int_eq(symlink("model", scratch_path("m\xffl")), 0);
+    toy_copy("test", "f\xffw", FEW, true);
+    for (int i = 0; i < CALLS; i++) call_with_names(calls[i]);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) call_with_names(more[i]);
+}
+END_TEST
+
+/* ---- every command ------------------------------------------------------------------------------------------------
+ */
+
+/* "--name" and a value that is read. */
+static const char *words_for(const hw_cli_command *command, const char *name, size_t length)
+{
+    const hw_cli_option *o = NULL;
+    for (int i = 0; i < command->option_count; i++)
+        if (strlen(command->options[i].name) == length && !memcmp(command->options[i].name, name, length))
+            o = &command->options[i];
+    for (int i = 0; !o && (o = hw_cli_common_option(command->takes, i)); i++)
+        if (strlen(o->name) != length || memcmp(o->name, name, length)) o = NULL;
+    ck_assert_msg(o != NULL, "a rule names --%.*s, which is no option of its command", (int)length, name);
+    const char *value = o->kind == HW_CLI_CHOICE ? o->choices[0]
+                        : o->low > 0             ? hw_arena_string(arena, "%g", o->low)
+                                                 : "1";
+    return hw_arena_string(arena, " --%s%s%s", o->name, o->value ? "=" : "", o->value ? value : "");
+}
+
+/* The same and the first of those that each of its rules needs. */
+static const char *words_with_needs(const hw_cli_command *command, const char *name, size_t length)
+{
+    const char *words = words_for(command, name, length);
+    for (const hw_cli_rule *rule = command->rules; rule->option; rule++)
+        if (rule->kind == HW_CLI_NEEDS && strlen(rule->option) == length && !memcmp(rule->option, name, length))
+            words = hw_arena_string(arena, "%s%s", words, words_for(command, rule->others, strcspn(rule->others, " ")));
+    return words;
+}
+
+static void check_rule(const char *name, const hw_cli_command *command, const hw_cli_rule *rule)
+{
+    const char *why = rule->why ? rule->why : "";
+    bool needs = rule->kind == HW_CLI_NEEDS;
+    const char *first = (needs ? words_for : words_with_needs)(command, rule->option, strlen(rule->option));
+    for (const char *other = rule->others; *other; other += strcspn(other, " "), other += strspn(other, " ")) {
+        int length = (int)strcspn(other, " ");
+        const char *second = words_with_needs(command, other, (size_t)length);
+        const outcome *o =
+            run_program(scratch_words(hw_arena_string(arena, "%s%s%s", name, needs ? "" : second, first)));
+        const char *says =
+            needs ? hw_arena_string(arena, "--%s needs --", rule->option)
+                  : hw_arena_string(arena, "--%s and --%.*s exclude each other%s\n", rule->option, length, other, why);
+        ck_assert_msg(o->status == 2 && strstr(o->err, says) && !*o->out, "%s: %s%s", name, o->out, o->err);
+    }
+}
 
 static void check_command(const char *name, const hw_cli_command *command)
 {
@@ -113,6 +225,7 @@ static void check_command(const char *name, const hw_cli_command *command)
                                              name));
     o = run_program(scratch_words(hw_arena_string(arena, "%s --threads=0", name)));
     ck_assert_int_eq(o->status, 2);
+    for (const hw_cli_rule *rule = command->rules; rule && rule->option; rule++) check_rule(name, command, rule);
     int i = 0;
     while (i < CALLS && !begins(calls[i], name)) i++;
     ck_assert_msg(i < CALLS || !(command->takes & HW_CLI_JSON), "%s has --json, but no row in this test", name);
@@ -134,6 +247,7 @@ Suite *test_cli_sweep(void)
     TCase *t = tcase_create("sweep");
     tcase_add_checked_fixture(t, begin, report_end);
     tcase_add_test(t, json);
+    tcase_add_test(t, names_that_are_not_utf8);
     tcase_add_test(t, every_command);
     suite_add_tcase(suite, t);
     t = tcase_create("says");

@@ -121,6 +121,62 @@ START_TEST(results_are_kept_until_something_changes)
 }
 END_TEST
 
+/* Writes a number into a kept result, to tell it from a new one. */
+static void mark(const char *name, int number)
+{
+    json_t *all = kept(name);
+    json_object_set_new(all, "sentences", json_integer(number));
+    ck_assert_int_eq(json_dump_file(all, scratch_path(hw_arena_string(arena, "model/heads/%s.json", name)), 0), 0);
+    json_decref(all);
+}
+
+/* A part is kept in the place of the whole only as long as there is none that holds. */
+START_TEST(a_part_does_not_replace_the_whole)
+{
+    toy_copy("test", "few", 3, true);
+    static const char *const calls[][4] = {{"ablate", "--loss-only", NULL, "ablate.loss-few"},
+                                           {"ablate", "--mode", "zero", "ablate.zero-few"},
+                                           {"ablate", "--groups=layers", "--loss-only", "ablate-layers.loss-few"}};
+    for (int i = 0; i < 3; i++) {
+        const char *const *c = calls[i];
+        const char *whole = i < 2 ? "ablate-few" : "ablate-layers-few", *groups = i < 2 ? "--groups=heads" : c[1];
+        const char *of_whole[] = {"headwise", "heads", c[0], model, "--data", "few", "-q", groups, NULL};
+        const char *of_part[] = {"headwise", "heads", c[0], model, "--data", "few", "-q", c[1], c[2], NULL};
+        if (i == 0) {
+            ck_assert_int_eq(run_program(of_part)->status, 0);
+            json_t *part = kept(whole);
+            ck_assert_str_eq(text(part, "part"), "loss");
+            json_decref(part);
+        }
+        ck_assert_int_eq(run_program(of_whole)->status, 0);
+        mark(whole, 12345);
+        ck_assert_ptr_null(strstr(run_program(of_part)->out, "12345 sentences"));
+        mark(c[3], 777);
+        ck_assert_ptr_nonnull(strstr(run_program(of_part)->out, "777 sentences"));
+        ck_assert_ptr_nonnull(strstr(run_program(of_whole)->out, "12345 sentences"));
+    }
+    toy_copy("test", "few", 2, true); /* now the whole does not hold any more */
+    ck_assert_int_eq(RUN("heads", "ablate", model, "--data", "few", "--loss-only", "-q")->status, 0);
+    json_t *part = kept("ablate-few");
+    ck_assert_str_eq(text(part, "part"), "loss");
+    json_decref(part);
+}
+END_TEST
+
+START_TEST(nothing_drawn_needs_no_seed)
+{
+    static const char *const verbs[] = {"stats", "diversity"};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(RUN("heads", verbs[i], model, "-q")->status, 0);
+        mark(hw_arena_string(arena, "%s-test", verbs[i]), 12345);
+        ck_assert_ptr_nonnull(strstr(RUN("heads", verbs[i], model, "--seed", "2")->out, "12345 sentences"));
+    }
+    json_t *all = json_of(RUN("heads", "diversity", model, "--seed", "9", "--json"));
+    ck_assert_int_eq((int)number(all, "seed"), 9);
+    json_decref(all);
+}
+END_TEST
+
 START_TEST(goes_on_where_nothing_can_be_kept)
 {
     scratch_text("model/heads", "a file where the directory would be");
@@ -263,7 +319,7 @@ START_TEST(alignment)
     ck_assert_str_eq(text(model_1, "name"), "ibm1");
     ck_assert_double_lt(number(model_1, "aer"), 0.5);
     json_decref(all);
-    expect_failure(RUN("heads", "align", model, "--head", "cross.mean"), 2, "--head goes with --pharaoh");
+    expect_failure(RUN("heads", "align", model, "--head", "cross.mean"), 2, "--head needs --pharaoh");
     expect_failure(RUN("heads", "align", model, "--head", "decoder.9.cross.0", "--pharaoh", path), 1, "no such head");
     toy_copy("test", "plain", 10, false);
     ck_assert_int_eq(RUN("heads", "align", model, "--data", "plain", "--head", "cross.mean", "--norms", "--step", "fed",
@@ -294,7 +350,7 @@ START_TEST(one_head_in_one_pair)
     ck_assert_ptr_nonnull(strstr(o->out, "\n1\t2\tcow\t</s>\t"));
     expect_failure(RUN("heads", "show", model, "encoder.0.self.7"), 1, "has no head encoder.0.self.7");
     expect_failure(RUN("heads", "show", model, "encoder.0.self.1", "--pair", "31"), 1, "has 30 lines");
-    expect_failure(RUN("heads", "show", model, "encoder.0.self.1", "--target", "x"), 2, "--target goes with --source");
+    expect_failure(RUN("heads", "show", model, "encoder.0.self.1", "--target", "x"), 2, "--target needs --source");
 }
 END_TEST
 
@@ -304,6 +360,7 @@ START_TEST(wrong_use)
 {
     expect_failure(RUN("heads"), 2, "which?");
     expect_failure(RUN("heads", "role", model), 2, "did you mean roles?");
+    expect_failure(RUN("heads", "foo"), 2, "heads: there is no verb foo; headwise heads --help lists what there is");
     expect_failure(RUN("heads", "roles"), 2, "MODEL");
     expect_failure(RUN("heads", "roles", scratch_path("nothing")), 1, "nothing");
     expect_failure(RUN("heads", "roles", model, "--data", "nowhere"), 1, "nowhere.en");
@@ -325,6 +382,8 @@ Suite *test_heads_cli(void)
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, roles_keep_the_contract);
     tcase_add_test(t, results_are_kept_until_something_changes);
+    tcase_add_test(t, a_part_does_not_replace_the_whole);
+    tcase_add_test(t, nothing_drawn_needs_no_seed);
     tcase_add_test(t, goes_on_where_nothing_can_be_kept);
     tcase_add_test(t, no_gold);
     tcase_add_test(t, baselines_that_are_too_strong);

@@ -33,46 +33,79 @@ static const hw_cli_entry verbs[] = {
 
 /* ---- a verb ------------------------------------------------------------------------------------------------------ */
 
-/* Of what every result of the verb depends on. */
+/* Of what every result of the verb depends on, whatever its options: model and data. */
 static uint64_t print_of(const hw_heads *h, const hw_heads_verb *verb)
 {
-    char text[64];
     uint64_t print = hw_fingerprint_text(hw_fingerprint_text(0, "headwise " HW_VERSION " " HW_REAL_NAME), verb->name);
-    snprintf(text, sizeof text, "seed %lld", (long long)h->options->seed);
-    print = hw_fingerprint_model(hw_fingerprint_text(print, text), h->model);
+    print = hw_fingerprint_model(print, h->model);
     return hw_fingerprint_set(print, h->bundle, h->directory, h->prefix);
 }
 
-/* "roles-test": a file's name. */
-static const char *name_of(const hw_heads *h, const hw_heads_verb *verb)
+/* And of its options. */
+static uint64_t print_with_options(const hw_heads *h, const hw_heads_verb *verb, uint64_t print)
 {
-    char *name = hw_arena_string(h->cli->arena, "%s-%s", verb->name, h->options->data ? h->options->data : h->prefix);
+    char text[64];
+    snprintf(text, sizeof text, "seed %lld", verb->draws_nothing ? 0 : (long long)h->options->seed);
+    print = hw_fingerprint_text(print, text);
+    return verb->depends ? verb->depends(h, print) : print;
+}
+
+/* "roles-test" or, of a part, "ablate.zero_loss-test": a file's name. */
+static const char *name_of(const hw_heads *h, const hw_heads_verb *verb, const char *part)
+{
+    char *name = hw_arena_string(h->cli->arena, "%s%s%s-%s", verb->name, part ? "." : "", part ? part : "",
+                                 h->options->data ? h->options->data : h->prefix);
     for (char *c = name; *c; c++)
-        if (*c == '/') *c = '_';
+        if (*c == '/' || *c == ' ') *c = '_';
     return name;
+}
+
+static const char *const PART = "part";
+
+/* Where a result goes: a part beside the whole, where one is kept that still holds. */
+static const char *place_of(const hw_heads *h, const hw_heads_verb *verb, const char *part, uint64_t basis)
+{
+    const char *name = name_of(h, verb, NULL);
+    json_t *kept = part ? hw_study_recall_any(h->model, name, basis) : NULL;
+    if (kept && !json_object_get(kept, PART)) name = name_of(h, verb, part);
+    json_decref(kept);
+    return name;
+}
+
+/* What a result tells of how it came about. */
+static void complete(json_t *result, const hw_heads *h, const char *part, uint64_t basis)
+{
+    const char *data = hw_arena_string(h->cli->arena, "%s/%s", h->directory, h->prefix);
+    json_object_set_new(result, "data", hw_json_text(data));
+    json_object_set_new(result, "seed", json_integer(h->options->seed));
+    if (part) json_object_set_new(result, PART, json_string(part));
+    hw_study_set_basis(result, basis);
 }
 
 json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
 {
-    uint64_t base = print_of(h, verb), print = verb->depends ? verb->depends(h, base) : base;
-    const char *name = name_of(h, verb);
-    json_t *result = hw_study_recall(h->model, name, print);
-    if (result) return result;
+    uint64_t base = print_of(h, verb), print = print_with_options(h, verb, base),
+             basis = hw_heads_depends_on_selection(h, base);
+    const char *part = verb->part ? verb->part(h) : NULL;
+    json_t *result = hw_study_recall(h->model, name_of(h, verb, NULL), print);
+    if (!result && part) result = hw_study_recall(h->model, name_of(h, verb, part), print);
+    if (result) {
+        json_object_set_new(result, "seed", json_integer(h->options->seed));
+        return result;
+    }
     result = verb->compute(h, err);
     hw_cli_progress_clear();
     if (!result) return NULL;
-    json_object_set_new(result, "data", json_string(hw_arena_string(h->cli->arena, "%s/%s", h->directory, h->prefix)));
-    json_object_set_new(result, "seed", json_integer(h->options->seed));
-    hw_study_set_basis(result, hw_heads_depends_on_selection(h, base));
+    complete(result, h, part, basis);
     hw_error why;
-    if (!hw_study_keep(h->model, name, print, result, verb->list, verb->columns, &why))
+    if (!hw_study_keep(h->model, place_of(h, verb, part, basis), print, result, verb->list, verb->columns, &why))
         hw_cli_note(h->cli, "the result is not kept for the next time: %s", why.message);
     return result;
 }
 
 json_t *hw_heads_kept_result(const hw_heads *h, const hw_heads_verb *verb)
 {
-    return hw_study_recall_any(h->model, name_of(h, verb), hw_heads_depends_on_selection(h, print_of(h, verb)));
+    return hw_study_recall_any(h->model, name_of(h, verb, NULL), hw_heads_depends_on_selection(h, print_of(h, verb)));
 }
 
 json_t *hw_heads_default_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
@@ -143,6 +176,12 @@ int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_h
     int status = work(&h, argument);
     hw_bundle_free(h.bundle);
     return status;
+}
+
+int hw_heads_failed(const hw_cli *cli, const hw_error *err)
+{
+    HW_CHECK(*err->message || cli->status, "heads: something failed without a message");
+    return *err->message ? hw_cli_fail(err) : cli->status;
 }
 
 /* ---- the selection set ------------------------------------------------------------------------------------------- */

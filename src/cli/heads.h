@@ -17,21 +17,19 @@ typedef struct hw_heads_options {
     bool tsv;
 } hw_heads_options;
 
-#define HW_HEADS_OPTIONS                                                                                               \
+#define HW_HEADS_DATA_OPTIONS                                                                                          \
     {"data",                                                                                                           \
      'd',                                                                                                              \
      "PREFIX",                                                                                                         \
      HW_CLI_TEXT,                                                                                                      \
      offsetof(hw_heads_options, data),                                                                                 \
      .help = "another test set: a prefix in data.dir, or a path such as data/toy/valid (data.test)"},                  \
-        {"seed",                                                                                                       \
-         0,                                                                                                            \
-         "N",                                                                                                          \
-         HW_CLI_INTEGER,                                                                                               \
-         offsetof(hw_heads_options, seed),                                                                             \
-         .help = "of what is drawn, such as resamples (1)",                                                            \
-         .low = 0,                                                                                                     \
-         .high = INFINITY},                                                                                            \
+    {                                                                                                                  \
+        "seed", 0, "N", HW_CLI_INTEGER, offsetof(hw_heads_options, seed),                                              \
+            .help = "of what is drawn, such as resamples (1)", .low = 0, .high = INFINITY                              \
+    }
+#define HW_HEADS_OPTIONS                                                                                               \
+    HW_HEADS_DATA_OPTIONS,                                                                                             \
     {                                                                                                                  \
         "tsv", 0, NULL, HW_CLI_FLAG, offsetof(hw_heads_options, tsv),                                                  \
             .help = "print tab-separated rows, a header first"                                                         \
@@ -50,9 +48,13 @@ typedef struct hw_heads {
 
 typedef struct hw_heads_verb {
     const char *name;
-    /* What the result depends on beside model, test set, seed and program: more text and data sets for the fingerprint.
-     */
+    /* What the result depends on beside model, test set, seed and program: more text and data sets for the
+     * fingerprint. */
     uint64_t (*depends)(const hw_heads *h, uint64_t fingerprint);
+    /* Which part of the whole result was asked for, in words; NULL: the whole, as always where this is
+     * NULL. A part is kept beside a whole that still holds, not in its place. */
+    const char *(*part)(const hw_heads *h);
+    bool draws_nothing;                             /* so that no result depends on the seed */
     json_t *(*compute)(hw_heads *h, hw_error *err); /* NULL: an error */
     void (*print)(hw_heads *h, const json_t *result);
     bool (*after)(hw_heads *h, const json_t *result, hw_error *err); /* what else was asked for; NULL: nothing */
@@ -78,6 +80,9 @@ bool hw_heads_open(hw_cli *cli, const char *model, const hw_heads_options *optio
 int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_heads *h, const void *argument),
                   const void *argument);
 
+/* The exit status of what failed. An empty message was printed where its fault was found, which left cli->status. */
+int hw_heads_failed(const hw_cli *cli, const hw_error *err);
+
 /* The selection set: data.valid, or, where that is not there, the test set itself, which is noted. */
 bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set, hw_error *err);
 /* Both: the set of --data, and the selection set. */
@@ -86,7 +91,8 @@ uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t fingerprint);
 /* On every option of the search. */
 uint64_t hw_heads_depends_on_search(const hw_heads *h, uint64_t fingerprint);
 
-/* A result that was kept for this model, data and seed, whatever the verb's other options were; NULL: none. */
+/* A result that was kept for this model and data, the whole rather than a part, whatever the options were; NULL: none.
+ */
 json_t *hw_heads_kept_result(const hw_heads *h, const hw_heads_verb *verb);
 /* A result that heads report wants too: the verb computed with the options that it has where none is given. */
 json_t *hw_heads_default_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err);

@@ -35,6 +35,15 @@ static uint64_t depends(const hw_heads *h, uint64_t print)
     return hw_heads_depends_on_search(h, hw_fingerprint_text(print, text));
 }
 
+/* "zero", "loss", "zero loss" */
+static const char *part(const hw_heads *h)
+{
+    const options *o = (const options *)h->options;
+    const char *mode = o->mode == ALL ? "" : modes[o->mode];
+    if (o->mode == ALL && !o->loss_only) return NULL;
+    return hw_arena_string(h->cli->arena, "%s%s%s", mode, *mode && o->loss_only ? " " : "", o->loss_only ? "loss" : "");
+}
+
 static json_t *compute(hw_heads *h, hw_error *err)
 {
     const options *o = (const options *)h->options;
@@ -84,9 +93,9 @@ static void print(hw_heads *h, const json_t *result)
         print_change(t, row, (const char *const[]){"exact_match_delta", "exact_match_low", "exact_match_high"}, 100, 1);
         print_change(t, row, (const char *const[]){"bleu_delta", "bleu_low", "bleu_high"}, 1, 2);
     }
-    printf("%s on %s, %.0f sentences: loss %.4f nats a token", h->model,
-           json_string_value(json_object_get(result, "data")), hw_study_number(result, "sentences"),
-           hw_study_number(result, "loss"));
+    double sentences = hw_study_number(result, "sentences");
+    printf("%s on %s, %.0f %s: loss %.4f nats a token", h->model, hw_study_text(result, "data"), sentences,
+           hw_plural((int64_t)sentences, "sentence", "sentences"), hw_study_number(result, "loss"));
     if (translated)
         printf(", exact match %.2f %%, BLEU %.2f", 100 * hw_study_number(result, "exact_match"),
                hw_study_number(result, "bleu"));
@@ -124,7 +133,7 @@ static const char *const columns[] = {"name",
 
 #define VERB(NAME)                                                                                                     \
     {                                                                                                                  \
-        .name = NAME, .depends = depends, .compute = compute, .print = print, .columns = columns,                      \
+        .name = NAME, .depends = depends, .part = part, .compute = compute, .print = print, .columns = columns,        \
         .defaults = &defaults, .defaults_size = sizeof defaults                                                        \
     }
 static const options defaults = {.common.seed = 1, .mode = ALL};
@@ -151,7 +160,9 @@ const hw_cli_command hw_cli_heads_ablate = {
         "fed, exact match and BLEU of the translations, each with a 95 % interval by paired bootstrap over sentences. "
         "zero takes the head's output away, with all that it always adds; mean leaves its mean output over the data, "
         "so that only what depends on the sentence is lost; uniform lets it attend evenly to all that it may see, so "
-        "that only its choice is lost.",
+        "that only its choice is lost. What --mode or --loss-only leaves out is kept beside the whole result, not in "
+        "its "
+        "place.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

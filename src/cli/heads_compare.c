@@ -26,6 +26,11 @@ static const hw_cli_option table[] = {
      .help = "print every head's match in the other models, not the figures"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"matches", HW_CLI_EXCLUDES, "json", ", which has both"},
+    {0},
+};
+
 /* ---- may they be compared? --------------------------------------------------------------------------------------- */
 
 static const char advice[] = "heads can be compared only where data and vocabulary are the same";
@@ -340,7 +345,7 @@ static int compare(hw_heads *h, const void *argument)
                             .same_layer = o->within == 1};
     hw_error err;
     json_t *result = hw_heads_compare_of(h, &group, &err);
-    if (!result) return *err.message ? hw_cli_fail(&err) : cli->status;
+    if (!result) return hw_heads_failed(cli, &err);
     if (cli->json)
         json_dumpf(result, stdout, JSON_INDENT(2)), putchar('\n');
     else if (o->common.tsv)
@@ -376,5 +381,6 @@ const hw_cli_command hw_cli_heads_compare = {
         "second group, these are of the difference between the groups, paired where both have the same seeds.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

@@ -14,6 +14,11 @@ static const hw_cli_option table[] = {
     {"map", 'm', NULL, HW_CLI_FLAG, offsetof(options, map), .help = "print the heads' places on the map of their kind"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"map", HW_CLI_EXCLUDES, "json tsv", ": these have the map anyway"},
+    {0},
+};
+
 static json_t *compute(hw_heads *h, hw_error *err)
 {
     hw_study_set set;
@@ -109,8 +114,9 @@ static void print_map(hw_heads *h, const json_t *result)
 
 static void print(hw_heads *h, const json_t *result)
 {
-    printf("%s on %s, %.0f sentences\n", h->model, json_string_value(json_object_get(result, "data")),
-           json_number_value(json_object_get(result, "sentences")));
+    double sentences = hw_study_number(result, "sentences");
+    printf("%s on %s, %.0f %s\n", h->model, hw_study_text(result, "data"), sentences,
+           hw_plural((int64_t)sentences, "sentence", "sentences"));
     if (((const options *)h->options)->map)
         print_map(h, result);
     else
@@ -121,7 +127,8 @@ static const char *const columns[] = {
     "name",     "kind", "x",       "y",          "js", "output", "output_squared", "subspace", "subspace_squared",
     "position", "cka",  "nearest", "nearest_js", NULL};
 
-const hw_heads_verb hw_heads_diversity = {.name = "diversity", .compute = compute, .print = print, .columns = columns};
+const hw_heads_verb hw_heads_diversity = {
+    .name = "diversity", .draws_nothing = true, .compute = compute, .print = print, .columns = columns};
 
 static int run(hw_cli *cli)
 {
@@ -146,5 +153,6 @@ const hw_cli_command hw_cli_heads_diversity = {
         "which also pair a head with itself, stand in the JSON.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

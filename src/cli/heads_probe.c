@@ -46,6 +46,17 @@ static uint64_t depends(const hw_heads *h, uint64_t print)
     return hw_fingerprint_text(hw_heads_depends_on_selection(h, print), text);
 }
 
+enum { WORDS = 2000, SEEDS = 3 };
+
+/* One label, or fewer words or seeds than by themselves. */
+static const char *part(const hw_heads *h)
+{
+    const options *o = (const options *)h->options;
+    if (!o->label && o->words >= WORDS && o->seeds >= SEEDS) return NULL;
+    return hw_arena_string(h->cli->arena, "%s %lld words %lld seeds", o->label ? o->label : "all", (long long)o->words,
+                           (long long)o->seeds);
+}
+
 static json_t *compute(hw_heads *h, hw_error *err)
 {
     const options *o = (const options *)h->options;
@@ -96,8 +107,10 @@ static size_t print_label(hw_heads *h, const json_t *rows, size_t first)
     for (int i = 0; (l = hw_probe_label_at(i)); i++)
         if (!strcmp(l->name, name)) what = l->what;
     bool decoder = !strncmp(json_string_value(json_object_get(head, "name")), "decoder", 7);
-    printf("\n%s, %s: %s; %.0f classes, %.0f words learnt, %.0f tested%s\n", decoder ? "target" : "source", name, what,
-           hw_study_number(head, "classes"), hw_study_number(head, "learnt"), hw_study_number(head, "tested"),
+    double learnt = hw_study_number(head, "learnt");
+    printf("\n%s, %s: %s; %.0f classes, %.0f %s learnt, %.0f tested%s\n", decoder ? "target" : "source", name, what,
+           hw_study_number(head, "classes"), learnt, hw_plural((int64_t)learnt, "word", "words"),
+           hw_study_number(head, "tested"),
            json_is_true(json_object_get(head, "words_held_out")) ? ", none of them learnt" : "");
     hw_cli_table *t = hw_cli_table_new(h->cli->arena, "lrlrrrrrrr");
     for (size_t k = 0; k < sizeof titles / sizeof *titles; k++) hw_cli_cell(t, "%s", titles[k]);
@@ -124,9 +137,10 @@ static void print(hw_heads *h, const json_t *result)
     hw_cli_wrap(stdout,
                 "Accuracy of a probe that learnt on the validation set. It tells what can be read off, not what the "
                 "network uses. Hold it against the commonest label, the same probe on embeddings (with positions) and "
-                "on a network with initial values. Control: random labels of word types, which the probe can only "
-                "learn by heart; selectivity is what the real labels exceed it by, both on words that were learnt "
-                "from. Bits: the online code length of the labels learnt from; compression: a uniform code's length "
+                "on a network with initial values. Control: each word type has one label wherever it stands, that of a "
+                "word drawn at random from those learnt from (so common labels stay common), which can only be learnt "
+                "by heart; selectivity is what the real labels exceed it by, both without words held out. Bits: the "
+                "online code length of the labels learnt from; compression: a uniform code's length "
                 "over it. Intervals are over sentences and speak of this model only.",
                 0, 0, 100);
     putchar('\n');
@@ -137,9 +151,10 @@ static const char *const columns[] = {
     "accuracy", "low",         "high",    "deviation",      "majority",    "embeddings", "untrained",
     "control",  "selectivity", "bits",    "uniform_bits",   "compression", NULL};
 
-static const options defaults = {.common.seed = 1, .words = 2000, .seeds = 3};
+static const options defaults = {.common.seed = 1, .words = WORDS, .seeds = SEEDS};
 const hw_heads_verb hw_heads_probe = {.name = "probe",
                                       .depends = depends,
+                                      .part = part,
                                       .compute = compute,
                                       .print = print,
                                       .columns = columns,
@@ -167,7 +182,10 @@ const hw_cli_command hw_cli_heads_probe = {
         "function "
         "of the word, on words that were not learnt from. Each stands beside the commonest label, the embeddings, a "
         "network with initial values and a control task (Hewitt and Liang 2019), with its description length (Voita "
-        "and Titov 2020).",
+        "and Titov 2020). In the control task each word type has one label wherever it stands, in both sets: that of a "
+        "word drawn at random, by the seed, from those learnt from. So labels are as frequent as the real ones, and "
+        "who "
+        "knows the word can know its label only by having learnt it by heart.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

@@ -18,7 +18,7 @@ typedef struct options {
 enum { PAIRS = 12, LETTERS = 2400000, TRACE_STEPS = 60 };
 
 static const hw_cli_option table[] = {
-    HW_HEADS_OPTIONS,
+    HW_HEADS_DATA_OPTIONS,
     {"output", 'o', "FILE", HW_CLI_TEXT, offsetof(options, output), .help = "where the page goes, such as heads.html"},
     {"pairs", 'p', "N", HW_CLI_INTEGER, offsetof(options, pairs),
      .help = "how many pairs of the data can be looked at beside the examples of roles (12)", .low = 0,
@@ -63,7 +63,8 @@ static json_t *result_of(hw_heads *h, const section *s, hw_error *err)
 static void leave_out(hw_heads *h, json_t *data, const char *name, const hw_error *why)
 {
     hw_cli_note(h->cli, "the report goes without heads %s: %s", name, why->message);
-    json_array_append_new(json_object_get(data, "missing"), json_pack("{s:s, s:s}", "name", name, "why", why->message));
+    json_array_append_new(json_object_get(data, "missing"),
+                          json_pack("{s:s, s:o}", "name", name, "why", hw_json_text(why->message)));
 }
 
 /* Every k-th of the list and its last, at most `most`. */
@@ -151,11 +152,12 @@ static json_t *model_json(const hw_heads *h)
     int count;
     const hw_head *all = hw_heads_of(m, h->cli->arena, &count);
     for (int i = 0; i < count; i++) json_array_append_new(heads, json_string(all[i].name));
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o}", "name", base_of(h->cli->arena, h->model),
-                     "encoder_layers", (json_int_t)c->model.encoder_layers, "decoder_layers",
-                     (json_int_t)c->model.decoder_layers, "heads_a_layer", (json_int_t)c->model.heads, "width",
-                     (json_int_t)c->model.width, "parameters", (json_int_t)hw_parameters_total(m->parameters), "source",
-                     c->data.source, "target", c->data.target, "heads", heads);
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o}", "name",
+                     hw_json_text(base_of(h->cli->arena, h->model)), "encoder_layers",
+                     (json_int_t)c->model.encoder_layers, "decoder_layers", (json_int_t)c->model.decoder_layers,
+                     "heads_a_layer", (json_int_t)c->model.heads, "width", (json_int_t)c->model.width, "parameters",
+                     (json_int_t)hw_parameters_total(m->parameters), "source", c->data.source, "target", c->data.target,
+                     "heads", heads);
 }
 
 /* What the models are called on the page, each otherwise than those before it. */
@@ -200,9 +202,9 @@ static bool add_pairs(hw_heads *h, json_t *data, hw_error *err)
 
 static json_t *page_data(hw_heads *h, hw_error *err)
 {
-    json_t *data = json_pack("{s:s, s:s, s:o}", "program", "headwise " HW_VERSION, "data",
-                             hw_arena_string(h->cli->arena, "%s/%s", base_of(h->cli->arena, h->directory), h->prefix),
-                             "model", model_json(h));
+    const char *set = hw_arena_string(h->cli->arena, "%s/%s", base_of(h->cli->arena, h->directory), h->prefix);
+    json_t *data = json_pack("{s:s, s:o, s:o}", "program", "headwise " HW_VERSION, "data", hw_json_text(set), "model",
+                             model_json(h));
     if (add_sections(h, data, err) && add_comparison(h, data, err) && add_pairs(h, data, err)) return data;
     json_decref(data);
     return NULL;
@@ -220,7 +222,7 @@ static int report(hw_heads *h, const void *argument)
     json_t *data = page_data(h, &err);
     if (!data) {
         hw_atomic_abandon(&file);
-        return *err.message ? hw_cli_fail(&err) : h->cli->status;
+        return hw_heads_failed(h->cli, &err);
     }
     hw_report_write(file.stream, data);
     json_decref(data);

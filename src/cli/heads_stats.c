@@ -16,6 +16,12 @@ static const hw_cli_option table[] = {
      .help = "print figures over the norms of what arrives, not over weights"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"words", HW_CLI_EXCLUDES, "json tsv", ": these have figures by word and by token"},
+    {"norms", HW_CLI_EXCLUDES, "json tsv", ": these have figures over norms and over weights"},
+    {0},
+};
+
 static json_t *compute(hw_heads *h, hw_error *err)
 {
     hw_study_stream *stream = hw_study_stream_open(h->bundle, h->directory, h->prefix, err);
@@ -91,7 +97,8 @@ static const char *const columns[] = {
     "name",  "step", "unit", "measure", "queries", "entropy",        "relative_entropy", "confidence", "distance",
     "first", "last", "self", "punct",   "special", "argmax_special", "offsets",          "arriving",   NULL};
 
-const hw_heads_verb hw_heads_stats = {.name = "stats", .compute = compute, .print = print, .columns = columns};
+const hw_heads_verb hw_heads_stats = {
+    .name = "stats", .draws_nothing = true, .compute = compute, .print = print, .columns = columns};
 
 static int run(hw_cli *cli)
 {
@@ -114,5 +121,6 @@ const hw_cli_command hw_cli_heads_stats = {
                    "--tsv have them by token and by word, over weights and over norms, with all offsets.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };
