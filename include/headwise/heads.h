@@ -489,7 +489,8 @@ typedef struct hw_pruning {
     int heads, count; /* of the network; of steps, the first without any head gone */
     hw_prune_options options;
     hw_prune_step *steps;
-    int spare; /* how many heads go before exact match falls by more than a point */
+    int spare;                   /* how many heads go before exact match falls by more than a point; -1: not defined */
+    const char *spare_undefined; /* and why; else NULL */
 } hw_pruning;
 
 /* Takes the least important head away, again and again, until every attention has one; importance is computed anew on
@@ -499,12 +500,23 @@ hw_pruning *hw_pruning_study(const hw_bundle *bundle, const hw_study_set *select
                              void *context, hw_arena *arena);
 json_t *hw_pruning_json(const hw_pruning *p); /* "heads", a list of flat objects, a step each */
 
+/* Of figures that were measured HW_REMOVAL_ROUNDS times. */
+enum { HW_REMOVAL_ROUNDS = 7 };
+typedef struct hw_spread {
+    double median, low, high; /* the least and the largest */
+} hw_spread;
+
+/* Target tokens a second: gated, removed, and how much faster the latter was in the same round (1: as fast). */
+typedef struct hw_removal_speed {
+    hw_spread tokens[2], gain;
+} hw_removal_speed;
+
 /* What it is worth to take heads out of a network and not only turn them down. */
 typedef struct hw_removal {
     double difference;      /* the largest, of any token's -log p, between gates at 0 and heads that are gone */
     int64_t parameters[2];  /* gated, removed */
     double work;            /* the share of floating-point operations of the multiplications that is saved */
-    double scored[2], translated[2]; /* target tokens a second with the target fed; and when translating */
+    hw_removal_speed scored, translated; /* with the target fed; and when translating */
 } hw_removal;
 /* part: bundle without these heads, which are places in the list of hw_heads_of. */
 hw_removal hw_removal_measure(const hw_bundle *bundle, const hw_bundle *part, const int *heads, int count,

@@ -26,6 +26,13 @@ static const hw_cli_option table[] = {
     {"output", 'o', "DIR", HW_CLI_TEXT, offsetof(options, output), .help = "with --remove: its model directory"},
 };
 
+static const hw_cli_rule rules[] = {
+    {"remove", HW_CLI_NEEDS, "output", ", the directory of the model without them"},
+    {"remove", HW_CLI_EXCLUDES, "tsv", NULL},
+    {"output", HW_CLI_NEEDS, "remove", ", how many heads its model goes without"},
+    {0},
+};
+
 static hw_search_options search_of(const hw_heads *h)
 {
     hw_search_options s = hw_search_options_of(h->config);
@@ -72,6 +79,20 @@ static void print_interval(hw_cli_table *t, const json_t *row, const char *low, 
                     scale * hw_study_number(row, high));
 }
 
+static void print_spare(const json_t *result)
+{
+    const char *why = hw_study_text(result, "spare_undefined");
+    double all = hw_study_number(result, "network_heads");
+    if (*why) {
+        printf("\n- of %.0f heads go before exact match falls by more than a point: not defined, since %s.\n", all,
+               why);
+        return;
+    }
+    double spare = hw_study_number(result, "spare");
+    printf("\n%.0f of %.0f heads (%.0f %%) %s before exact match falls by more than a point.\n", spare, all,
+           100 * hw_study_number(result, "spare_share"), hw_plural((int64_t)spare, "goes", "go"));
+}
+
 static void print(hw_heads *h, const json_t *result)
 {
     hw_cli_table *t = hw_cli_table_new(h->cli->arena, "rlrrlrlrl");
@@ -94,12 +115,11 @@ static void print(hw_heads *h, const json_t *result)
         hw_cli_cell(t, "%.2f", hw_study_number(row, "bleu"));
         print_interval(t, row, "bleu_low", "bleu_high", 1, 2);
     }
-    printf("%s on %s, %.0f sentences: heads taken away, the least important first\n", h->model,
-           json_string_value(json_object_get(result, "data")), hw_study_number(result, "sentences"));
+    double sentences = hw_study_number(result, "sentences");
+    printf("%s on %s, %.0f %s: heads taken away, the least important first\n", h->model, hw_study_text(result, "data"),
+           sentences, hw_plural((int64_t)sentences, "sentence", "sentences"));
     hw_cli_table_print(t, stdout);
-    printf("\n%.0f of %.0f heads (%.0f %%) go before exact match falls by more than a point.\n",
-           hw_study_number(result, "spare"), hw_study_number(result, "network_heads"),
-           100 * hw_study_number(result, "spare_share"));
+    print_spare(result);
     hw_cli_wrap(stdout,
                 "Importance is |dL/dxi| on the validation set, computed anew after each removal; one head of each "
                 "attention stays. Changes are against the whole network, paired by sentence; intervals are over "
@@ -150,14 +170,37 @@ static bool save(const hw_bundle *part, const char *directory, hw_error *err)
            hw_bundle_save_model(part->network, NULL, directory, err);
 }
 
+/* What was measured of a speed, in JSON and as text. */
+static const struct {
+    const char *title, *key, *range, *gain;
+    size_t offset;
+} speeds[] = {
+    {"tokens/s, target fed", "scoring_tokens_per_s", "scoring_range", "scoring_gain", offsetof(hw_removal, scored)},
+    {"tokens/s, translating", "translation_tokens_per_s", "translation_range", "translation_gain",
+     offsetof(hw_removal, translated)},
+};
+enum { SPEEDS = sizeof speeds / sizeof *speeds };
+
+static const hw_removal_speed *speed_of(const hw_removal *r, int i)
+{
+    return (const void *)((const char *)r + speeds[i].offset);
+}
+
 static json_t *removal_json(const hw_removal *r, const char *directory, const char *const *names, int count)
 {
     json_t *removed = json_array();
     for (int i = 0; i < count; i++) json_array_append_new(removed, json_string(names[i]));
-    return json_pack("{s:s, s:o, s:f, s:[I, I], s:f, s:[f, f], s:[f, f]}", "directory", directory, "removed", removed,
-                     "largest_difference", r->difference, "parameters", (json_int_t)r->parameters[0],
-                     (json_int_t)r->parameters[1], "work_saved", r->work, "scoring_tokens_per_s", r->scored[0],
-                     r->scored[1], "translation_tokens_per_s", r->translated[0], r->translated[1]);
+    json_t *o = json_pack("{s:o, s:o, s:f, s:[I, I], s:f, s:i}", "directory", hw_json_text(directory), "removed",
+                          removed, "largest_difference", r->difference, "parameters", (json_int_t)r->parameters[0],
+                          (json_int_t)r->parameters[1], "work_saved", r->work, "rounds", HW_REMOVAL_ROUNDS);
+    for (int i = 0; i < SPEEDS; i++) {
+        const hw_removal_speed *s = speed_of(r, i);
+        const hw_spread *a = &s->tokens[0], *b = &s->tokens[1];
+        json_object_set_new(o, speeds[i].key, json_pack("[f, f]", a->median, b->median));
+        json_object_set_new(o, speeds[i].range, json_pack("[[f, f], [f, f]]", a->low, a->high, b->low, b->high));
+        json_object_set_new(o, speeds[i].gain, json_pack("[f, f, f]", s->gain.median, s->gain.low, s->gain.high));
+    }
+    return o;
 }
 
 static void print_removal(hw_heads *h, const hw_removal *r, const char *directory, const char *const *names, int count)
@@ -166,23 +209,24 @@ static void print_removal(hw_heads *h, const hw_removal *r, const char *director
     printf("%s: a model without %d %s:", directory, count, hw_plural(count, "head", "heads"));
     for (int i = 0; i < count; i++) printf(" %s", names[i]);
     printf("\nlargest difference of any token's log-probability to the gated network: %.2g\n", r->difference);
-    hw_cli_table *t = hw_cli_table_new(h->cli->arena, "lrrr");
-    static const char *const titles[] = {"", "gates at 0", "removed", "change"};
-    for (int i = 0; i < 4; i++) hw_cli_cell(t, "%s", titles[i]);
+    hw_cli_table *t = hw_cli_table_new(h->cli->arena, "lrrrl");
+    static const char *const titles[] = {"", "gates at 0", "removed", "change", "from, to"};
+    for (int i = 0; i < 5; i++) hw_cli_cell(t, "%s", titles[i]);
     hw_cli_cell(t, "parameters");
     for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_thousands(r->parameters[k], text[k]));
     hw_cli_cell(t, "%+.1f %%", 100.0 * (double)(r->parameters[1] - r->parameters[0]) / (double)r->parameters[0]);
-    const struct {
-        const char *title;
-        const double *speed;
-    } speeds[] = {{"tokens/s, target fed", r->scored}, {"tokens/s, translating", r->translated}};
-    for (int i = 0; i < 2; i++) {
+    hw_cli_cell(t, "%s", "");
+    for (int i = 0; i < SPEEDS; i++) {
+        const hw_removal_speed *s = speed_of(r, i);
         hw_cli_cell(t, "%s", speeds[i].title);
-        for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_thousands((int64_t)speeds[i].speed[k], text[k]));
-        hw_cli_cell(t, "%+.1f %%", 100 * (speeds[i].speed[1] / speeds[i].speed[0] - 1));
+        for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_thousands((int64_t)s->tokens[k].median, text[k]));
+        hw_cli_cell(t, "%+.1f %%", 100 * (s->gain.median - 1));
+        hw_cli_cell(t, "[%+.1f, %+.1f]", 100 * (s->gain.low - 1), 100 * (s->gain.high - 1));
     }
     hw_cli_table_print(t, stdout);
-    printf("%.1f %% of the multiplications' work is saved.\n", 100 * r->work);
+    printf("%.1f %% of the multiplications' work is saved. Speeds are medians of %d rounds, in which both take turns;\n"
+           "the change is the median of the rounds' changes, with the least and the largest.\n",
+           100 * r->work, HW_REMOVAL_ROUNDS);
 }
 
 static bool remove_heads(hw_heads *h, const json_t *result, hw_error *err)
@@ -252,10 +296,6 @@ static int run(hw_cli *cli)
 {
     options o = defaults;
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    if (!o.remove == !!o.output) {
-        hw_cli_say("heads prune: --remove N and --output DIR go together");
-        return HW_CLI_USAGE;
-    }
     return o.remove ? hw_heads_with(cli, &o.common, write_model, &o) : hw_heads_run(cli, &o.common, &hw_heads_prune);
 }
 
@@ -275,5 +315,6 @@ const hw_cli_command hw_cli_heads_prune = {
         "training.model_dir=OTHER.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };

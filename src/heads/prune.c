@@ -32,7 +32,7 @@ static hw_prune_step step_of(const hw_quality *before, const hw_quality *after, 
     hw_prune_step s = {.loss = hw_tally_score(&after->loss), .match = NAN, .bleu = NAN};
     s.loss_change = hw_paired_difference(&before->loss, &after->loss, o->trials, o->seed);
     s.match_change = hw_paired_difference(&before->match, &after->match, o->trials, o->seed);
-    s.bleu_change = (hw_difference){NAN, NAN, NAN, NAN};
+    s.bleu_change = (hw_difference){.value = NAN, .low = NAN, .high = NAN, .p = NAN};
     if (!after->bleu) return s;
     s.match = hw_tally_score(&after->match);
     s.bleu = hw_metric_score(after->bleu);
@@ -41,11 +41,21 @@ static hw_prune_step step_of(const hw_quality *before, const hw_quality *after, 
     return s;
 }
 
-/* Closed gates count as heads that are gone; rounding must not make 1 point more than 1. */
+static const double POINT = 0.01 + 1e-9; /* rounding must not make one point more than one */
+
+/* Why it is no question how many heads can go; NULL: it is one. */
+static const char *why_undefined(const hw_pruning *p)
+{
+    if (p->count == 1) return "every attention has one head, which stays";
+    if (p->steps[0].match <= POINT) return "exact match is at most one point from the start and cannot fall by more";
+    return NULL;
+}
+
+/* Closed gates count as heads that are gone. */
 static int spare_heads(const hw_pruning *p)
 {
     int spare = 0;
-    while (spare + 1 < p->count && p->steps[spare + 1].match_change.value >= -0.01 - 1e-9) spare++;
+    while (spare + 1 < p->count && p->steps[spare + 1].match_change.value >= -POINT) spare++;
     return spare;
 }
 
@@ -102,7 +112,8 @@ hw_pruning *hw_pruning_study(const hw_bundle *bundle, const hw_study_set *select
     hw_quality_clear(&before);
     hw_arena_free(scratch);
     hw_runner_free(runner);
-    out->spare = spare_heads(out);
+    out->spare_undefined = why_undefined(out);
+    out->spare = out->spare_undefined ? -1 : spare_heads(out);
     return out;
 }
 
@@ -142,8 +153,10 @@ json_t *hw_pruning_json(const hw_pruning *p)
 {
     json_t *steps = json_array();
     for (int i = 0; i < p->count; i++) json_array_append_new(steps, step_json(p, i));
-    return json_pack("{s:I, s:i, s:i, s:f, s:s, s:b, s:i, s:o}", "sentences", (json_int_t)p->sentences, "network_heads",
-                     p->heads, "spare", p->spare, "spare_share", (double)p->spare / p->heads, "reading",
-                     hw_importance_readings[p->options.reading], "normalised", p->options.normalised, "trials",
-                     p->options.trials, "heads", steps);
+    bool defined = !p->spare_undefined;
+    return json_pack("{s:I, s:i, s:o, s:o, s:s?, s:s, s:b, s:i, s:o}", "sentences", (json_int_t)p->sentences,
+                     "network_heads", p->heads, "spare", defined ? json_integer(p->spare) : json_null(), "spare_share",
+                     number(defined ? (double)p->spare / p->heads : NAN), "spare_undefined", p->spare_undefined,
+                     "reading", hw_importance_readings[p->options.reading], "normalised", p->options.normalised,
+                     "trials", p->options.trials, "heads", steps);
 }

@@ -24,9 +24,12 @@ function pruneSection(result) {
         { most: 760 }));
     };
     draw('exact_match');
-    return [el('p', {}, el('b', {}, result.spare + ' of ' + plural(result.network_heads, 'head')), ' go, the least important ' +
-        'first, before exact match falls by more than a point (' + share(result.spare_share) + '). One head of each ' +
-        'attention stays.'),
+    const spare = result.spare_undefined
+        ? ['It is not defined how many of the ' + plural(result.network_heads, 'head') + ' go before exact match falls by more ' +
+            'than a point: ' + result.spare_undefined + '.']
+        : [el('b', {}, result.spare + ' of ' + plural(result.network_heads, 'head')), ' go, the least important first, before ' +
+            'exact match falls by more than a point (' + share(result.spare_share) + '). One head of each attention stays.'];
+    return [el('p', {}, ...spare),
     choice('figure', [['exact_match', 'exact match'], ['bleu', 'BLEU'], ['loss', 'loss']], 'exact_match', draw), room,
     el('p', { class: 'key' }, 'The band is the 95\u202f% interval over sentences, paired with the whole network; dashed: the ' +
         'last step within a point of exact match, and a point less.'),
@@ -110,7 +113,7 @@ function probeSection(result) {
         sortableTable('probes', 'All probes', [nameColumn, { title: 'label', left: true, value: (r) => r.label },
             numberColumn('accuracy', 'accuracy', 3), intervalColumn(3), numberColumn('commonest', 'majority', 3),
             numberColumn('embeddings', 'embeddings', 3), numberColumn('untrained', 'untrained', 3),
-            numberColumn('control', 'control', 3, 'random labels of word types'),
+            numberColumn('control', 'control', 3, 'each word type has the label of a word drawn at random'),
             { title: 'selectivity', value: (r) => r.selectivity, text: (r) => signed(r.selectivity, 3) },
             numberColumn('bits', 'bits', 0, 'online code length of the labels learnt from'),
             numberColumn('compression', 'compression', 2)], result.heads),
