@@ -48,11 +48,13 @@ function rolesSection(result) {
             el('thead', {}, el('tr', {}, ['role', 'what counts', 'least score', 'held against', 'that may reach', 'source'].map((t) =>
                 el('th', { class: 'left', scope: 'col' }, t)))),
             el('tbody', {}, (result.table || []).map((r) => el('tr', {}, el('th', { scope: 'row' }, r.name),
-                [r.counts, r.threshold ? share(r.threshold) : 'baseline and ' + share(r.margin), r.baseline,
+                [r.counts, (r.threshold ? share(r.threshold) + ' and ' : '') + Math.round(100 * r.margin) +
+                    ' points over the baseline', r.baseline,
                     isNumber(r.ceiling) ? share(r.ceiling) : 'anything', r.source]
                     .map((t) => el('td', { class: 'left' }, t)))))))),
         el('p', { class: 'muted' }, 'p: head against the better of baseline and untrained heads, paired and clustered by ' +
-            'sentence, after Holm over the ' + plural(result.tests, 'test') + ' of this model.')];
+            'sentence, after Holm over the ' + plural(result.tests, 'test') + ' of this model. Heads of all roles must exceed ' +
+            'the best untrained head; where the baseline is near 1, half of what is left is enough.')];
 }
 
 /* ---- alignment ---- */

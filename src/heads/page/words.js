@@ -63,7 +63,8 @@ const isParked = (r) => isNumber(r.norm_ratio) && r.norm_ratio < 0.5;
 /* Under each section: what its figures tell, and what they must not be taken for. */
 const NOTES = {
     roles: ['How often a head\u2019s largest weight is where a rule or a gold annotation says, on sentences that were ' +
-        'not used to choose anything, against the best that position alone and untrained heads reach.',
+        'not used to choose anything, against what untrained heads reach and, for marks, grammar and alignment, what ' +
+        'position alone reaches. The table of roles says by how much it must be more.',
         'Why the head looks there, that the network uses what it finds, or that another training run grows the same ' +
         'head. Intervals are over sentences and speak of this model only. \u201cNo role found\u201d means none in ' +
         'this table. Where position alone reaches so much that the data cannot tell a role from it, no head is given ' +
