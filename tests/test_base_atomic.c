@@ -168,8 +168,8 @@ START_TEST(names_as_long_as_can_be)
     char name[300];
     for (int length = 225; length <= 256; length++) {
         memset(name, 'n', sizeof name);
-        if (length == 240) /* characters of two bytes are not cut */
-            for (int i = 0; i < length; i += 2) memcpy(name + i, "é", 2);
+        if (length == 241) /* characters of two bytes are not cut */
+            for (int i = 1; i < length; i += 2) memcpy(name + i, "é", 2);
         name[length] = 0;
         const char *path = scratch_path(name);
         if (length > 255) {
@@ -214,11 +214,13 @@ START_TEST(nobody_else_is_disturbed)
                                        ".file.headwise-ABCDEF.tmp",
                                        ".file.headwise-abcdef.tmp.txt",
                                        "file.headwise-abcdef.tmp",
-                                       ".headwise-abcdef.tmp"};
-    for (int i = 0; i < 7; i++) scratch_text(mine[i], "mine");
+                                       ".headwise-abcdef.tmp",
+                                       ".a-longer-name.old.abcdef.tmp"};
+    enum { MINE = sizeof mine / sizeof *mine };
+    for (int i = 0; i < MINE; i++) scratch_text(mine[i], "mine");
     write_whole(path, "text");
     hw_atomic_clean(scratch_path("."));
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < MINE; i++) {
         expect_file(scratch_path(mine[i]), "mine");
         ck_assert_int_eq(unlink(scratch_path(mine[i])), 0);
     }
@@ -296,6 +298,7 @@ START_TEST(a_handler_removes_them)
     begin(&closed[1], scratch_path("y"), "");
     hw_atomic_abandon(&closed[0]);
     commit(&closed[1]);
+    for (int i = 0; i < 2; i++) strcpy(closed[i].temporary, scratch_path("y")); /* they are not in the list any more */
     signal(SIGTERM, remove_and_end);
     end(writer(names, 3), SIGTERM);
     expect_file(scratch_path("a"), "old");
@@ -305,33 +308,42 @@ END_TEST
 
 /* ---- files that belong together ---------------------------------------------------------------------------------- */
 
-static bool write_pair(const char *text, bool broken)
+enum { SET = 16 };
+
+static const char *in_set(int i) { return scratch_path(hw_arena_string(scratch_arena(), "%c", 'a' + i)); }
+
+/* The last is too long where it is to be broken. */
+static bool write_set(const char *text, bool broken)
 {
-    hw_atomic one, two;
-    begin(&one, scratch_path("one"), text);
-    begin(&two, scratch_path("two"), text);
-    for (int i = 0; broken && i < 1 << 17; i++) putc('x', two.stream);
-    return hw_atomic_commit_all((hw_atomic *[]){&one, &two}, 2, &err);
+    static hw_atomic file[SET];
+    hw_atomic *all[SET];
+    for (int i = 0; i < SET; i++) begin(all[i] = &file[i], in_set(i), text);
+    for (int i = 0; broken && i < 1 << 17; i++) putc('x', file[SET - 1].stream);
+    return hw_atomic_commit_all(all, SET, &err);
+}
+
+static void expect_set(const char *text)
+{
+    for (int i = 0; i < SET; i++) expect_file(in_set(i), text);
+    ck_assert_int_eq(temporaries(".", "a b c d e f g h i j k l m n o p"), 0);
 }
 
 START_TEST(all_or_none)
 {
-    ck_assert(write_pair("old", false));
+    ck_assert(write_set("old", false));
     struct rlimit limit = {1 << 16, RLIM_INFINITY};
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     signal(SIGXFSZ, SIG_IGN);
-    ck_assert(!write_pair("new", true));
-    ck_assert_str_eq(err.message, hw_arena_string(scratch_arena(), "%s: cannot be written whole: File too large",
-                                                  scratch_path("two")));
-    expect_file(scratch_path("one"), "old");
-    expect_file(scratch_path("two"), "old");
-    ck_assert_int_eq(temporaries(".", "one two"), 0);
+    ck_assert(!write_set("new", true));
+    ck_assert_str_eq(err.message,
+                     hw_arena_string(scratch_arena(), "%s: cannot be written whole: File too large", in_set(SET - 1)));
+    expect_set("old");
 }
 END_TEST
 
-START_TEST(pairs_of_one_writer)
+START_TEST(sets_of_one_writer)
 {
-    enum { WRITERS = 3 };
+    enum { WRITERS = 4 };
     for (int round = 0; round < 20; round++) {
         pid_t child[WRITERS];
         for (int i = 0; i < WRITERS; i++) {
@@ -340,7 +352,7 @@ START_TEST(pairs_of_one_writer)
             if (child[i]) continue;
             char text[] = {(char)('a' + i), 0};
             for (int k = 0; k < 3; k++)
-                if (!write_pair(text, false)) _exit(1);
+                if (!write_set(text, false)) _exit(1);
             _exit(0);
         }
         for (int i = 0; i < WRITERS; i++) {
@@ -348,10 +360,9 @@ START_TEST(pairs_of_one_writer)
             ck_assert_int_eq(waitpid(child[i], &status, 0), child[i]);
             ck_assert_int_eq(status, 0);
         }
-        char *one = scratch_read(scratch_path("one"), NULL);
-        expect_file(scratch_path("two"), one);
-        free(one);
-        ck_assert_int_eq(temporaries(".", "one two"), 0);
+        char *text = scratch_read(in_set(0), NULL);
+        expect_set(text);
+        free(text);
     }
 }
 END_TEST
@@ -493,7 +504,7 @@ Suite *test_base_atomic(void)
     tcase_add_test(t, what_a_killed_one_left_is_removed);
     tcase_add_test(t, a_handler_removes_them);
     tcase_add_test(t, all_or_none);
-    tcase_add_test(t, pairs_of_one_writer);
+    tcase_add_test(t, sets_of_one_writer);
     tcase_add_test(t, links_are_followed);
     tcase_add_test(t, links_that_lead_nowhere);
     tcase_add_test(t, pipes_are_written_into);
