@@ -31,6 +31,13 @@ static layer layer_new(hw_arena *arena, int64_t outputs, int64_t inputs, double 
     return l;
 }
 
+static hw_screen *new_screen(const layer *l)
+{
+    hw_packed packed = l->packed;
+    hw_pack(&packed, l->w, l->inputs, false);
+    return hw_screen_new(&l->packed, l->b);
+}
+
 static int32_t plain_largest(const layer *l, int64_t row, const int32_t *without, int count)
 {
     int32_t best = -1;
@@ -45,11 +52,9 @@ static int32_t plain_largest(const layer *l, int64_t row, const int32_t *without
 static void same_as_multiply(const layer *l, hw_arena *arena)
 {
     static const int32_t without[] = {1, 2};
-    hw_screen *screen = hw_screen_new(l->w, l->b, l->outputs, l->inputs);
+    hw_screen *screen = new_screen(l);
     if (!screen) return;
-    hw_packed packed = l->packed;
-    hw_pack(&packed, l->w, l->inputs, false);
-    hw_kernels_get()->multiply(l->y, l->outputs, l->x, l->inputs, ROWS, &packed, l->b);
+    hw_kernels_get()->multiply(l->y, l->outputs, l->x, l->inputs, ROWS, &l->packed, l->b);
     for (int count = 0; count <= 2 && count < l->outputs; count++) {
         int32_t ids[ROWS];
         hw_real values[ROWS];
@@ -113,7 +118,7 @@ START_TEST(refuses_what_is_not_finite)
     int32_t ids[ROWS];
     hw_real values[ROWS];
     for (int i = 0; i < 3; i++) {
-        hw_screen *screen = hw_screen_new(l.w, l.b, l.outputs, l.inputs);
+        hw_screen *screen = new_screen(&l);
         hw_real kept = l.x[25];
         l.x[25] = (hw_real)bad[i];
         ck_assert(!screen || !hw_screen_largest(screen, ids, values, l.x, ROWS, NULL, 0, arena));
@@ -121,11 +126,11 @@ START_TEST(refuses_what_is_not_finite)
         hw_screen_free(screen);
         kept = l.w[77];
         l.w[77] = (hw_real)bad[i];
-        ck_assert_ptr_null(hw_screen_new(l.w, l.b, l.outputs, l.inputs));
+        ck_assert_ptr_null(new_screen(&l));
         l.w[77] = kept;
         kept = l.b[9];
         l.b[9] = (hw_real)bad[i];
-        ck_assert_ptr_null(hw_screen_new(l.w, l.b, l.outputs, l.inputs));
+        ck_assert_ptr_null(new_screen(&l));
         l.b[9] = kept;
     }
     hw_arena_free(arena);

@@ -92,6 +92,11 @@ START_TEST(packing)
             EXPECT(p.panels[i] == (o < outputs ? w[o * (inputs + 3) + k] : 0), "number %lld", (long long)i);
         }
         expect_same_bits("transposed", q.panels, p.panels, size);
+        hw_real *row = array_new(inputs);
+        for (int64_t o = 0; o < outputs; o++) {
+            hw_packed_row(&p, o, row);
+            expect_same_bits("a row back", row, w + o * (inputs + 3), inputs);
+        }
     }
 }
 END_TEST

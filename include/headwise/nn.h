@@ -41,13 +41,15 @@ void hw_parameters_packed(hw_parameters *p, hw_tensor *weight);
 /* Gives all of them memory: values of their own, or those (and the packed layouts) of an equal set that outlives this
  * one; gradients, zeroed, where asked for. */
 void hw_parameters_layout(hw_parameters *p, const hw_parameters *shared, bool gradients);
-/* Draws the initial values; each parameter's depend on seed and name alone. */
+/* Draws the initial values; each parameter's depend on seed and name alone. What multiplies needs _pack or _settle
+ * afterwards; _initialise draws and packs. */
+void hw_parameters_draw(hw_parameters *p, uint64_t seed);
 void hw_parameters_initialise(hw_parameters *p, uint64_t seed);
 /* Brings the packed layouts up to date with the values, on all threads. To be called after every change of the values.
  */
 void hw_parameters_pack(hw_parameters *p);
-/* The same, and gives the memory of what only multiplications read back as it goes: of all packed weights but embeddings.
- * From then on these parameters run forward and do nothing else. */
+/* The same, and gives back the memory of every packed weight as it goes; its data is NULL afterwards (an embedding reads
+ * the packed layout). From then on these parameters run forward and do nothing else. */
 void hw_parameters_settle(hw_parameters *p);
 int64_t hw_parameters_version(const hw_parameters *p); /* how often they were packed: what is derived from them has one */
 

@@ -19,7 +19,7 @@ typedef struct hw_packed {
 } hw_packed;
 
 typedef struct hw_tensor {
-    hw_real *data;
+    hw_real *data; /* NULL in a parameter of which only the packed layout was kept (hw_parameters_settle) */
     hw_real *grad; /* same shape, or NULL where none was asked for yet */
     int rank;
     int64_t shape[HW_MAX_RANK];
@@ -58,14 +58,15 @@ const char *hw_blas_kernel(void);
 int64_t hw_packed_size(int64_t outputs, int64_t inputs); /* in numbers */
 /* Lays W [outputs, inputs] (rows ldw apart) out into p->panels. With transposed, W is stored as [inputs, outputs]. */
 void hw_pack(hw_packed *p, const hw_real *w, int64_t ldw, bool transposed);
+void hw_packed_row(const hw_packed *p, int64_t output, hw_real *row); /* W[output] back, [inputs] */
 
 /* ---- the largest result ------------------------------------------------------------------------------------------ */
 
-/* A weight W [outputs, inputs] and its bias, prepared for finding the largest of x W' + bias without computing all: see
+/* A weight W and its bias [outputs], prepared for finding the largest of x W' + bias without computing all: see
  * src/tensor/screen.c. Both stay where they are and must outlive it. NULL where this processor or build cannot, or where
  * a weight is not finite: then `multiply` tells. hw_screen_free gives it back. */
 typedef struct hw_screen hw_screen;
-hw_screen *hw_screen_new(const hw_real *w, const hw_real *bias, int64_t outputs, int64_t inputs);
+hw_screen *hw_screen_new(const hw_packed *w, const hw_real *bias);
 void hw_screen_free(hw_screen *screen); /* NULL is fine */
 /* ids[r] = the first output with the largest value of row r of x [rows, inputs], the `without_count` outputs of
  * `without` left aside, and values[r] = that value: the same bits that `multiply` gives. False where x is too large or

@@ -81,12 +81,15 @@ static const char *embedding_shape(hw_node *n)
 static void embedding_forward(hw_node *n)
 {
     const embedding_options *o = n->options;
-    int64_t width = n->in[0]->shape[1];
+    const hw_tensor *w = n->in[0];
+    int64_t width = w->shape[1];
     const hw_real *table = o->positions ? table_of(width) : NULL;
     hw_real *far = o->positions ? hw_node_scratch(n, (size_t)width) : NULL;
+    hw_real *unpacked = w->data ? NULL : hw_node_scratch(n, (size_t)width);
     for (int64_t i = 0; i < o->count; i++) {
         hw_real *y = n->out[0]->data + i * width;
-        n->kernels->scale(y, o->scale, n->in[0]->data + (int64_t)o->ids[i] * width, width);
+        if (unpacked) hw_packed_row(w->packed, o->ids[i], unpacked);
+        n->kernels->scale(y, o->scale, unpacked ? unpacked : w->data + (int64_t)o->ids[i] * width, width);
         if (!o->positions) continue;
         if (o->positions[i] < TABLE_POSITIONS) {
             n->kernels->add(y, table + (int64_t)o->positions[i] * width, width);

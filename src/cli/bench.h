@@ -30,7 +30,7 @@ json_t *hw_bench_machine_json(double roof);
 /* The configuration that trains a named size as the peers do, with --set applied. NULL: the message is printed, and the
  * exit status is HW_CLI_USAGE. */
 hw_config *hw_bench_config(hw_cli *cli, const char *size);
-/* Random weights. NULL: the message is printed, and the exit status is HW_CLI_USAGE. */
+/* Random weights, not yet packed or settled. NULL: the message is printed, and the exit status is HW_CLI_USAGE. */
 hw_transformer *hw_bench_network(const hw_config *config, int64_t vocabulary);
 
 /* Floating-point operations of the multiplications that a pair needs forward, attention included: `source` and `target`

@@ -170,6 +170,7 @@ static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o,
     if (!hw_bench_fits(bytes, &err)) return hw_cli_fail(&err);
     hw_transformer *m = hw_bench_network(config, text->vocabulary);
     if (!m) return HW_CLI_USAGE;
+    hw_parameters_settle(m->parameters);
     hw_bench_text_sort(text, true);
     bench b = {.network = m,
                .runner = hw_runner_new(m),

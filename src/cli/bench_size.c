@@ -87,8 +87,7 @@ hw_transformer *hw_bench_network(const hw_config *config, int64_t vocabulary)
         hw_cli_refuse(&err);
         return NULL;
     }
-    hw_parameters_initialise(m->parameters, (uint64_t)config->training.seed);
-    hw_parameters_pack(m->parameters);
+    hw_parameters_draw(m->parameters, (uint64_t)config->training.seed);
     return m;
 }
 
@@ -151,11 +150,13 @@ double hw_bench_decoding_bytes(const hw_config *c, int64_t vocabulary, int64_t r
 {
     double layers = (double)c->model.decoder_layers, width = (double)c->model.width;
     double hypotheses = (double)batch * (double)beam;
-    /* Keys and values of the sources, and of the hypotheses, whose slots have up to twice the rows that they need. */
+    /* Weights, which are packed one by one; the output layer as the screen keeps it; keys and values of the sources,
+     * and of the hypotheses, whose slots have up to twice the rows that they need. */
     double caches = 2 * width * layers * (double)rows * ((double)batch + 2 * hypotheses);
     double step = hypotheses * (20 * width + (double)c->model.feed_forward) * layers;
     double logits = most(1 << 17, 12.0 * (double)vocabulary) * hw_threads();
-    return PROGRAM_BYTES + (double)sizeof(hw_real) * (2 * parameters(c, vocabulary) + caches + step + logits);
+    double numbers = parameters(c, vocabulary) + (double)vocabulary * width / 2;
+    return PROGRAM_BYTES + (double)sizeof(hw_real) * (numbers + caches + step + logits);
 }
 
 bool hw_bench_fits(double bytes, hw_error *err)

@@ -206,6 +206,7 @@ static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o,
     if (!hw_bench_fits(bytes, &err)) return hw_cli_fail(&err);
     hw_transformer *m = hw_bench_network(config, text->vocabulary);
     if (!m) return HW_CLI_USAGE;
+    hw_parameters_pack(m->parameters);
     bench b = {.network = m, .trainer = hw_trainer_new(m, config), .arena = hw_arena_new(0)};
     b.batches = batches_new(text, config->training.batch_tokens, cli->arena, (uint64_t)config->training.seed);
     if (b.batches.oversized)

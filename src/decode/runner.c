@@ -71,8 +71,7 @@ void hw_runner_make_screen(hw_runner *r)
     int64_t version = hw_parameters_version(m->parameters);
     if (version == r->screen_version || m->output_weight->shape[0] < FEWEST_OUTPUTS) return;
     hw_screen_free(r->screen);
-    r->screen = hw_screen_new(m->output_weight->data, m->output_bias->data, m->output_weight->shape[0],
-                              m->output_weight->shape[1]);
+    r->screen = hw_screen_new(m->output_weight->packed, m->output_bias->data);
     r->screen_version = version;
 }
 

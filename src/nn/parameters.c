@@ -200,7 +200,7 @@ static uint64_t name_hash(const char *name) /* FNV-1a */
     return hash;
 }
 
-void hw_parameters_initialise(hw_parameters *p, uint64_t seed)
+void hw_parameters_draw(hw_parameters *p, uint64_t seed)
 {
     for (int i = 0; i < p->count; i++) {
         hw_parameter *item = p->items[i];
@@ -224,6 +224,11 @@ void hw_parameters_initialise(hw_parameters *p, uint64_t seed)
                 break;
             }
     }
+}
+
+void hw_parameters_initialise(hw_parameters *p, uint64_t seed)
+{
+    hw_parameters_draw(p, seed);
     hw_parameters_pack(p);
 }
 
@@ -241,26 +246,29 @@ void hw_parameters_pack(hw_parameters *p)
     p->version++;
 }
 
-/* Is the weight read by rows as well? */
-static bool is_embedding(const hw_parameters *p, const hw_tensor *weight)
-{
-    for (int i = 0; i < p->count; i++)
-        if (p->items[i]->initial == HW_INITIAL_EMBEDDING && p->items[i]->tensor.data == weight->data) return true;
-    return false;
-}
-
 static void settle_one(int i, void *argument)
 {
-    const hw_parameters *p = argument;
-    const hw_tensor *weight = p->packings[i]->weight;
+    const hw_tensor *weight = ((const hw_parameters *)argument)->packings[i]->weight;
     pack_one(i, argument);
-    if (!is_embedding(p, weight)) hw_memory_forget(weight->data, (size_t)hw_tensor_size(weight) * sizeof *weight->data);
+    hw_memory_forget(weight->data, (size_t)hw_tensor_size(weight) * sizeof *weight->data);
+}
+
+/* Whoever reads the weight from now on crashes, rather than reading zeros. */
+static void lose_values(hw_parameters *p, hw_tensor *weight)
+{
+    const hw_real *first = weight->data, *end = first + hw_tensor_size(weight);
+    for (int i = 0; i < p->count; i++) {
+        hw_tensor *x = &p->items[i]->tensor;
+        if (x->data >= first && x->data < end) x->data = NULL;
+    }
+    weight->data = NULL;
 }
 
 void hw_parameters_settle(hw_parameters *p)
 {
     HW_CHECK(p->owned_values && p->owned_panels && !p->gradients, "only parameters of one's own that are not trained");
     hw_parallel(p->packing_count, settle_one, p);
+    for (int i = 0; i < p->packing_count; i++) lose_values(p, p->packings[i]->weight);
     p->version++;
     p->settled = true;
 }

@@ -36,3 +36,9 @@ void hw_pack(hw_packed *p, const hw_real *w, int64_t ldw, bool transposed)
         }
     }
 }
+
+void hw_packed_row(const hw_packed *p, int64_t output, hw_real *row)
+{
+    const hw_real *panel = p->panels + output / PANEL * PANEL * p->inputs + output % PANEL;
+    for (int64_t k = 0; k < p->inputs; k++) row[k] = panel[k * PANEL];
+}

@@ -34,7 +34,7 @@ enum {
  * filled with a bias of -inf. */
 struct hw_screen {
     int64_t outputs, inputs, panels, groups; /* groups: of 4 inputs */
-    const hw_real *w;
+    const hw_packed *w;
     const hw_real *own_bias;
     int8_t *codes;
     int32_t *shifted; /* SHIFT times the sum of the codes */
@@ -77,16 +77,18 @@ VNNI static bool round_row(rounded *out, int8_t *codes, const hw_real *x, int64_
     return true;
 }
 
-static bool round_weight(hw_screen *s, int64_t output, int8_t *row)
+/* row, codes: room for a row of W and its codes */
+static bool round_weight(hw_screen *s, int64_t output, hw_real *row, int8_t *codes)
 {
     rounded r;
-    if (!round_row(&r, row, s->w + output * s->inputs, s->inputs)) return false;
+    hw_packed_row(s->w, output, row);
+    if (!round_row(&r, codes, row, s->inputs)) return false;
     if (!isfinite(s->own_bias[output])) return false;
     int32_t sum = 0;
     int8_t *panel = s->codes + output / PANEL * PANEL * s->groups * 4 + output % PANEL * 4;
     for (int64_t k = 0; k < s->inputs; k++) {
-        panel[k / 4 * PANEL * 4 + k % 4] = row[k];
-        sum += row[k];
+        panel[k / 4 * PANEL * 4 + k % 4] = codes[k];
+        sum += codes[k];
     }
     s->shifted[output] = SHIFT * sum;
     s->scale[output] = r.scale;
@@ -100,15 +102,16 @@ static bool round_weight(hw_screen *s, int64_t output, int8_t *row)
 
 static bool round_weights(hw_screen *s)
 {
-    int8_t *row = malloc((size_t)s->inputs);
+    hw_real *row = malloc((size_t)s->inputs * (sizeof *row + 1));
     bool ok = row;
-    for (int64_t o = 0; ok && o < s->outputs; o++) ok = round_weight(s, o, row);
+    for (int64_t o = 0; ok && o < s->outputs; o++) ok = round_weight(s, o, row, (int8_t *)(row + s->inputs));
     free(row);
     return ok && s->largest_norm < huge_sum && s->largest_bias < huge_sum;
 }
 
-hw_screen *hw_screen_new(const hw_real *w, const hw_real *bias, int64_t outputs, int64_t inputs)
+hw_screen *hw_screen_new(const hw_packed *w, const hw_real *bias)
 {
+    const int64_t outputs = w->outputs, inputs = w->inputs;
     if (hw_kernels_get()->vector_bits < 512 || !__builtin_cpu_supports("avx512vnni")) return NULL;
     if (inputs > 1 << 16) return NULL; /* sums of products of bytes fit 32 bits */
     hw_screen *s = calloc(1, sizeof *s);
@@ -203,15 +206,16 @@ BOUND(2) BOUND(3) BOUND(4) BOUND(5) BOUND(6)
 /* ---- the largest ------------------------------------------------------------------------------------------------- */
 
 /* As the multiply kernel does it: the bias, then one chain of fused multiply-adds. */
-VNNI static hw_real exactly(const hw_screen *s, const hw_real *x, int64_t output)
+VNNI static hw_real exactly(const hw_screen *s, const hw_real *x, int64_t output, hw_real *w)
 {
-    const hw_real *w = s->w + output * s->inputs;
+    hw_packed_row(s->w, output, w);
     hw_real y = s->own_bias[output];
     for (int64_t k = 0; k < s->inputs; k++) y = __builtin_fmaf(x[k], w[k], y);
     return y;
 }
 
-VNNI static int32_t largest(const hw_screen *s, const query *q, const hw_real *x, hw_real *value)
+/* w: room for a row of W */
+VNNI static int32_t largest(const hw_screen *s, const query *q, const hw_real *x, hw_real *w, hw_real *value)
 {
     const __m512 least = _mm512_set1_ps(_mm512_reduce_max_ps(q->least));
     int32_t best = -1;
@@ -220,7 +224,7 @@ VNNI static int32_t largest(const hw_screen *s, const query *q, const hw_real *x
         __mmask16 reach = _mm512_cmp_ps_mask(_mm512_loadu_ps(q->upper + first), least, _CMP_GE_OQ);
         for (; reach; reach = (__mmask16)(reach & (reach - 1))) {
             const int64_t output = first + __builtin_ctz(reach);
-            const hw_real y = exactly(s, x, output);
+            const hw_real y = exactly(s, x, output, w);
             if (best >= 0 && !(y > *value)) continue;
             best = (int32_t)output;
             *value = y;
@@ -252,6 +256,7 @@ bool hw_screen_largest(const hw_screen *s, int32_t *ids, hw_real *values, const 
                        const int32_t *without, int without_count, hw_arena *arena)
 {
     hw_real *bias = hw_arena_copy(arena, s->bias, (size_t)(s->panels * PANEL) * sizeof *bias);
+    hw_real *w = hw_arena_alloc(arena, (size_t)s->inputs * sizeof *w);
     for (int i = 0; i < without_count; i++) bias[without[i]] = -INFINITY;
     for (int64_t row = 0; row < rows;) {
         const int count = rows - row < MOST_ROWS ? (int)(rows - row) : MOST_ROWS;
@@ -260,7 +265,7 @@ bool hw_screen_largest(const hw_screen *s, int32_t *ids, hw_real *values, const 
         bool ok = true;
         for (int r = 0; ok && r < count; r++) ok = begin_query(s, &q[r], x + (row + r) * s->inputs, arena);
         if (ok) bounds[count](s, bias, q);
-        for (int r = 0; ok && r < count; r++, row++) ids[row] = largest(s, &q[r], x + row * s->inputs, &values[row]);
+        for (int r = 0; ok && r < count; r++, row++) ids[row] = largest(s, &q[r], x + row * s->inputs, w, &values[row]);
         hw_arena_end(arena, mark);
         if (!ok) return false;
     }
@@ -269,9 +274,9 @@ bool hw_screen_largest(const hw_screen *s, int32_t *ids, hw_real *values, const 
 
 #else
 
-hw_screen *hw_screen_new(const hw_real *w, const hw_real *bias, int64_t outputs, int64_t inputs)
+hw_screen *hw_screen_new(const hw_packed *w, const hw_real *bias)
 {
-    (void)w, (void)bias, (void)outputs, (void)inputs;
+    (void)w, (void)bias;
     return NULL;
 }
 
