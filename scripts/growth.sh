@@ -1,23 +1,30 @@
 #!/bin/sh
-# How the cost of a token in training grows with the length of sentences, the width and the vocabulary, on one and two
-# threads:
+# How the cost of a token in training grows with the length of sentences, the width, the vocabulary and the corpus, on one
+# and two threads:
 #
-#     sh scripts/growth.sh [-b PROGRAM] [-s SIZE] [-o DIR]
+#     sh scripts/growth.sh [-b PROGRAM] [-s SIZE] [-c PAIRS] [-o DIR]
 #
 #     -b PROGRAM  bin/headwise
 #     -s SIZE     the network that is varied (tiny)
+#     -c PAIRS    sizes of the corpora that the toy's grammar makes ("10000 100000 1000000"); 10000000 takes six minutes
 #     -o DIR      where growth.tsv and growth.svg are written (docs)
+#
+# Memory of the corpora is told by GNU time (Debian: time).
 set -eu
 
-program=bin/headwise size=tiny directory=docs
-while getopts b:s:o:h option; do
+program=bin/headwise size=tiny pairs='10000 100000 1000000' directory=docs
+while getopts b:s:c:o:h option; do
     case $option in
     b) program=$OPTARG ;;
     s) size=$OPTARG ;;
+    c) pairs=$OPTARG ;;
     o) directory=$OPTARG ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 2 ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 2 ;;
     esac
 done
+[ -z "$pairs" ] || [ -x /usr/bin/time ] || { echo "growth: /usr/bin/time is missing; or give -c ''" >&2 && exit 2; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 # what is varied | option, @ standing for the value | values
 series='
@@ -43,9 +50,22 @@ echo "$series" | grep . | while IFS='|' read -r varied option values; do
         done
     done
 done
+for count in $pairs; do
+    "$program" generate data/toy/grammar.yaml -o "$work/data" --pairs "$count" --quiet >&2
+    for threads in 1 2; do
+        echo "growth: $count pairs, $threads threads" >&2
+        /usr/bin/time -f %M -o "$work/kib" "$program" train configs/toy_translate.yaml --quiet --overwrite \
+            --threads $threads --set data.dir="$work/data" --set training.model_dir="$work/model" \
+            --set training.max_steps=400 --set training.validate_every=400 --set training.validate_sentences=100
+        awk -v value="$count" -v threads="$threads" -v kib="$(cat "$work/kib")" '
+            END { printf "pairs in the corpus\t%s\t%s\t%.2f\t%.0f\n", value, threads, 1e6 / $3, kib / 1024 }' \
+            "$work/model/times.tsv" >>"$directory/growth.tsv.new"
+    done
+    rm -r "$work/data"
+done
 mv "$directory/growth.tsv.new" "$directory/growth.tsv"
 
-# Three charts side by side, both axes logarithmic; solid: one thread, dashed: two.
+# The charts side by side, both axes logarithmic; solid: one thread, dashed: two.
 awk -F'\t' '
     NR > 1 {
         if (!($1 in first)) { first[$1] = $2; names[++charts] = $1 }
