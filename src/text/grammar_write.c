@@ -103,7 +103,7 @@ hw_grammar_files *hw_grammar_files_begin(const hw_grammar *g, const char *direct
 
 bool hw_grammar_files_end(hw_grammar_files *const *sets, int count, bool keep, hw_error *err)
 {
-    hw_atomic *open[HW_SETS * FILES];
+    hw_atomic *open[HW_SETS * FILES] = {NULL};
     int files = 0;
     HW_CHECK(count <= HW_SETS, "%d sets", count);
     for (int s = 0; s < count; s++)
