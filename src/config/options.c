@@ -179,8 +179,9 @@ const hw_option hw_options[] = {
     INTEGER(training, validate_sentences, "0", 0, ANY,
             "pairs of the validation set that are used, from its start (0: all)"),
     INTEGER(training, track_heads, "0", 0, ANY,
-            "pairs of the validation set on which statistics and roles of all heads\n"
-            "are taken at every validation, for `heads trace` (0: none, else at least 2; 400 will do)"),
+            "pairs of the validation set, 2 at least, on which statistics and roles\n"
+            "of all heads are taken at every validation, for `heads trace` (0: none;\n"
+            "400 will do)"),
     CHOICE(training, metric, "bleu", HW_METRIC_EXACT_MATCH, "exact_match|bleu|chrf|token_accuracy|perplexity|loss",
            "figure on the validation set by which the best model is chosen; of equal ones\n"
            "the lower loss is better"),
