@@ -148,7 +148,8 @@ static hw_difference gain(int count, int better, double spread, uint64_t seed)
     hw_tally_init(&b, 2, hw_ratio_score, NULL);
     hw_random random = hw_random_new(seed, 0);
     for (int i = 0; i < count; i++) {
-        double x = hw_random_uniform(&random), gained = i < better ? 0.1 + 0.001 * i : spread * hw_random_normal(&random);
+        double x = hw_random_uniform(&random),
+               gained = i < better ? 0.1 + 0.001 * i : spread * hw_random_normal(&random);
         hw_tally_add(&a, (const double[]){x, 1});
         hw_tally_add(&b, (const double[]){x + gained, 1});
     }
@@ -165,7 +166,7 @@ START_TEST(p_is_what_sentences_and_resamples_can_tell)
         int count, better;
         double p;
         bool bound;
-    } cases[] = {{2, 2, 0.5, false},    {4, 4, 0.125, false},    {5, 5, 0.0625, false},  {6, 6, 0.03125, false},
+    } cases[] = {{2, 2, 0.5, false},       {4, 4, 0.125, false},   {5, 5, 0.0625, false}, {6, 6, 0.03125, false},
                  {8, 8, 1 / 128.0, false}, {300, 4, 0.125, false}, {40, 40, 0.002, true}, {40, 0, 1, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hw_difference d = gain(cases[i].count, cases[i].better, 0, 1);

@@ -121,11 +121,11 @@ hw_interval hw_mean_interval(const double *values, int64_t count, int trials, ui
 double hw_paired_bootstrap(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
 double hw_paired_randomization(const hw_tally *baseline, const hw_tally *system, int trials, uint64_t seed);
 
-/* By how much a system's figure exceeds the baseline's on the same sentences, with the 95 % interval of the difference by
- * bootstrap and a two-sided p from the same resamples: twice the share of them on the other side of 0. Neither tells more
- * than the sentences can: were the signs of the k sentences that differ drawn anew, all would agree in 2 of 2^k cases, so
- * p is at least 2^(1 - k), and where that is above 0.05 the interval is widened to 0. So p is at most 0.05 exactly where
- * the interval leaves out 0. NaN for interval and p of fewer than two sentences, and for all of none. */
+/* By how much a system's figure exceeds the baseline's on the same sentences, with the 95 % interval of the difference
+ * by bootstrap and a two-sided p from the same resamples: twice the share of them on the other side of 0. Neither tells
+ * more than the sentences can: were the signs of the k sentences that differ drawn anew, all would agree in 2 of 2^k
+ * cases, so p is at least 2^(1 - k), and where that is above 0.05 the interval is widened to 0. So p is at most 0.05
+ * exactly where the interval leaves out 0. NaN for interval and p of fewer than two sentences, and for all of none. */
 typedef struct hw_difference {
     double value, low, high, p;
     bool p_is_bound; /* p is below that: no resample was on the other side, and 2 / trials is the least they can tell */

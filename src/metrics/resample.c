@@ -157,7 +157,8 @@ static void judge(hw_difference *d, const double *x, int n, int64_t sentences)
         above += x[i] >= 0;
     }
     int tail = below < above ? below : above;
-    double resamples = fmin(1, 2.0 * (tail ? tail : 1) / n), flips = fmin(1, ldexp(1, 1 - (int)fmin((double)sentences, 1000)));
+    double resamples = fmin(1, 2.0 * (tail ? tail : 1) / n),
+           flips = fmin(1, ldexp(1, 1 - (int)fmin((double)sentences, 1000)));
     d->p = fmax(resamples, flips);
     d->p_is_bound = !tail && resamples >= flips;
     if (flips <= 0.05) return;
