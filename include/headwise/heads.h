@@ -60,6 +60,9 @@ bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *dir
 /* Runs its pairs with the target fed; see hw_visit_pairs. The lines of a batch are places in set->pairs. */
 void hw_study_visit(const hw_study_set *set, hw_runner *runner, const hw_visit_options *options,
                     void (*visit)(int i, const hw_visit *visit, void *argument), void *argument);
+/* How many pairs of `set` stand in `other` too, by the text of both sides, wherever they stand and whatever files hold
+ * them: what is chosen on those is not new to them. */
+int64_t hw_study_shared(const hw_study_set *set, const hw_study_set *other);
 /* Cuts one line into words and tokens. */
 void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena,
                        hw_sentence *words, hw_sentence *tokens);
@@ -252,9 +255,19 @@ typedef struct hw_head_roles {
     hw_role_result *results;
 } hw_head_roles;
 
+/* A role that was not looked for in the heads of a kind. */
+typedef struct hw_role_untested {
+    const hw_role *role;
+    hw_attention_kind kind;
+    const char *missing; /* the gold file that is not there, or NULL */
+    const char *why;     /* "there is no d/test.en.conllu", "there is no case of it in d/test" */
+} hw_role_untested;
+
 typedef struct hw_roles {
     int heads, tests; /* tests: of the whole model, what Holm corrects for */
     hw_head_roles *head;
+    int untested_count;
+    hw_role_untested *untested;
 } hw_roles;
 
 typedef struct hw_roles_options {
@@ -272,11 +285,12 @@ enum { HW_ROLE_CONTROLS = 3 };
 /* A copy with the initial values of another seed: what attention looks like by chance. The caller frees it; bundle
  * outlives it. */
 hw_bundle *hw_bundle_untrained(const hw_bundle *bundle, uint64_t seed, hw_error *err);
-/* The whole of it. Errors: those of making untrained copies. */
+/* The whole of it, with what could not be tested. Errors: those of making untrained copies. */
 hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection, const hw_study_set *test,
                          const hw_roles_options *options, hw_progress_function progress, void *context, hw_arena *arena,
                          hw_error *err);
-json_t *hw_roles_json(const hw_roles *roles, const hw_study_set *test); /* "heads", a list; see the README */
+json_t *hw_roles_json(const hw_roles *roles,
+                      const hw_study_set *test); /* "heads" and "untested", lists; see the README */
 
 /* p of a mean of paired differences being over 0, two-sided, one sum a sentence: sign flips, exact for few sentences,
  * else by the normal approximation. Differences that favour the baseline give 1. */
@@ -453,7 +467,10 @@ typedef struct hw_importance_check {
     hw_importance_reading reading;
     bool normalised;
     hw_ablation_mode mode;
-    double rho, low, high; /* interval: over sentences, both sides computed anew; NaN as above or where all are equal */
+    double rho, low, high; /* NaN as above, or where all heads are equal. Interval: over sentences, both sides computed
+                              anew. Drawing blurs both and so lowers the correlation, so resamples are taken about their
+                              own mean, not about rho: it tells where rho would be with as many other sentences */
+    double resampled;      /* that mean */
 } hw_importance_check;
 
 typedef struct hw_importance {
@@ -708,13 +725,15 @@ typedef struct hw_compared {
     const hw_bundle *bundle;
     int64_t seed;
     bool against;     /* it belongs to the second group */
+    const char *same_as; /* the name of one of the others that has the very same weights; NULL */
     hw_quality quality;
     hw_head_profile profile;
     const json_t *roles, *diversity; /* hw_roles_json, hw_diversity_json */
 } hw_compared;
 /* "figures": means of both groups with the difference, its interval and p (Holm), "over" sentences for two models, else
- * over runs, paired by seed where each has a partner; "models", the figures of each; "heads": each head of the first
- * model with its match in each other; "matching", a summary of that; "distances" (hw_head_distances). */
+ * over runs, paired by seed where each has a partner ("unpaired" says why not); "runs", how many in each; "models", the
+ * figures of each; "heads": each head of the first model with its match in each other; "matching", a summary of that;
+ * "distances" (hw_head_distances). */
 json_t *hw_compare_json(const hw_compared *runs, int count, double *const *distances, bool same_layer, int trials,
                         uint64_t seed);
 

@@ -33,10 +33,13 @@ static const hw_cli_entry verbs[] = {
 
 /* ---- a verb ------------------------------------------------------------------------------------------------------ */
 
+#define FORM " 2" /* of the results: where it changes, those kept from before are not read */
+
 /* Of what every result of the verb depends on, whatever its options: model and data. */
 static uint64_t print_of(const hw_heads *h, const hw_heads_verb *verb)
 {
-    uint64_t print = hw_fingerprint_text(hw_fingerprint_text(0, "headwise " HW_VERSION " " HW_REAL_NAME), verb->name);
+    uint64_t print =
+        hw_fingerprint_text(hw_fingerprint_text(0, "headwise " HW_VERSION " " HW_REAL_NAME FORM), verb->name);
     print = hw_fingerprint_model(print, h->model);
     return hw_fingerprint_set(print, h->bundle, h->directory, h->prefix);
 }
@@ -97,6 +100,7 @@ json_t *hw_heads_result(hw_heads *h, const hw_heads_verb *verb, hw_error *err)
     hw_cli_progress_clear();
     if (!result) return NULL;
     complete(result, h, part, basis);
+    hw_heads_add_caveats(h, verb, result);
     hw_error why;
     if (!hw_study_keep(h->model, place_of(h, verb, part, basis), print, result, verb->list, verb->columns, &why))
         hw_cli_note(h->cli, "the result is not kept for the next time: %s", why.message);
@@ -133,6 +137,7 @@ static int run_verb(hw_heads *h, const void *argument)
         hw_study_tsv(stdout, result, verb->list, verb->columns);
     else
         verb->print(h, result);
+    hw_heads_print_caveats(h, result);
     bool ok = !verb->after || verb->after(h, result, &err);
     json_decref(result);
     return ok ? HW_CLI_DONE : hw_cli_fail(&err);
@@ -194,8 +199,15 @@ static bool has_selection(const hw_heads *h)
 
 bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set, hw_error *err)
 {
-    if (has_selection(h))
-        return hw_study_set_load(h->cli->arena, h->bundle, h->config->data.dir, h->config->data.valid, set, err);
+    h->chosen = true;
+    h->scored = h->shared = test->count;
+    if (has_selection(h)) {
+        if (!hw_study_set_load(h->cli->arena, h->bundle, h->config->data.dir, h->config->data.valid, set, err))
+            return false;
+        h->shared = hw_study_shared(test, set);
+        if (h->shared == test->count && set->count == test->count) *set = *test;
+        return true;
+    }
     hw_cli_note(h->cli, "there is no %s/%s.%s: what is chosen on it is chosen on the test set itself",
                 h->config->data.dir, h->config->data.valid, h->config->data.source);
     *set = *test;
@@ -231,6 +243,9 @@ const hw_cli_command hw_cli_heads = {
                    "cross-attention does, and "
                    "whether that is more than chance. Results are kept in heads/ in the model directory and computed "
                    "anew only when model or "
-                   "data changed. Attention tells where a head looks, not whether the model needs it.",
+                   "data changed. Attention tells where a head looks, not whether the model needs it. Heads, offsets "
+                   "and what to prune are chosen on the validation set and scored on the test set or that of --data; "
+                   "where the two share at least half of the sentences scored, under whatever names, a note and "
+                   "chosen_on_scored in the JSON say that figures are too good.",
     .verbs = verbs,
 };

@@ -23,7 +23,7 @@ typedef struct hw_heads_options {
      "PREFIX",                                                                                                         \
      HW_CLI_TEXT,                                                                                                      \
      offsetof(hw_heads_options, data),                                                                                 \
-     .help = "another test set: a prefix in data.dir, or a path such as data/toy/valid (data.test)"},                  \
+     .help = "another test set: a prefix in data.dir, or a path such as data/mine/test (data.test)"},                  \
     {                                                                                                                  \
         "seed", 0, "N", HW_CLI_INTEGER, offsetof(hw_heads_options, seed),                                              \
             .help = "of what is drawn, such as resamples (1)", .low = 0, .high = INFINITY                              \
@@ -44,6 +44,8 @@ typedef struct hw_heads {
     const hw_heads_options *options;
     const char *directory, *prefix; /* of the test set */
     hw_cli_progress progress;
+    bool chosen;            /* something was chosen on the selection set, */
+    int64_t scored, shared; /* and is scored on so many sentences, of which so many stand in the selection set too */
 } hw_heads;
 
 typedef struct hw_heads_verb {
@@ -83,13 +85,35 @@ int hw_heads_with(hw_cli *cli, const hw_heads_options *options, int (*work)(hw_h
 /* The exit status of what failed. An empty message was printed where its fault was found, which left cli->status. */
 int hw_heads_failed(const hw_cli *cli, const hw_error *err);
 
-/* The selection set: data.valid, or, where that is not there, the test set itself, which is noted. */
+/* The selection set: data.valid, or, where that is not there, the test set itself, which is noted. Where both hold the
+ * same pairs, under whatever names, it is the test set. Counts what the two share into h. */
 bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set, hw_error *err);
 /* Both: the set of --data, and the selection set. */
 bool hw_heads_sets(hw_heads *h, hw_study_set *test, hw_study_set *selection, hw_error *err);
 uint64_t hw_heads_depends_on_selection(const hw_heads *h, uint64_t fingerprint);
 /* On every option of the search. */
 uint64_t hw_heads_depends_on_search(const hw_heads *h, uint64_t fingerprint);
+
+/* ---- text (heads_text.c) ---- */
+
+/* A cell of a figure, an interval, p of the key "p": "-" where there is none. "< 0.01": p_is_bound. */
+void hw_heads_number(hw_cli_table *t, const json_t *o, const char *key, double scale, int digits, bool sign);
+void hw_heads_interval(hw_cli_table *t, const json_t *o, const char *low, const char *high, double scale, int digits,
+                       bool sign);
+void hw_heads_p(hw_cli_table *t, const json_t *o);
+const char *hw_heads_sentences(const hw_heads *h, const json_t *result); /* "12 sentences" */
+void hw_heads_say(const char *text);                                     /* a paragraph to standard output */
+
+/* What a reader must know before he believes a result: chosen_on_scored (with shared_sentences), where at least half of
+ * what is scored stands in the set on which something was chosen; rough_intervals (with interval_sentences), where they
+ * come from few sentences. */
+void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result);
+void hw_heads_add_rough(json_t *result, int64_t sentences);
+void hw_heads_print_caveats(const hw_heads *h,
+                            const json_t *result); /* behind the text; beside --json and --tsv a note */
+void hw_heads_print_untested(hw_arena *arena, const json_t *result); /* its roles that were not tested, and why */
+bool hw_heads_is_rough(int64_t sentences);
+const char *hw_heads_rough(hw_arena *arena, int64_t sentences); /* the sentence that says so */
 
 /* A result that was kept for this model and data, the whole rather than a part, whatever the options were; NULL: none.
  */

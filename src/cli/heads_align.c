@@ -114,32 +114,16 @@ static int write_head(hw_heads *h, const void *argument)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static void print_figure(hw_cli_table *t, const json_t *o, const char *suffix)
-{
-    char key[3][32];
-    double x[3];
-    static const char *const names[] = {"aer", "low", "high"};
-    for (int i = 0; i < 3; i++) {
-        snprintf(key[i], sizeof key[i], "%s%s", names[i], suffix);
-        const json_t *value = json_object_get(o, key[i]);
-        x[i] = json_is_number(value) ? json_number_value(value) : NAN;
-    }
-    hw_cli_cell(t, "%.4f", x[0]);
-    if (isnan(x[1]))
-        hw_cli_cell(t, "one sentence");
-    else
-        hw_cli_cell(t, "[%.4f, %.4f]", x[1], x[2]);
-}
-
 static void print_rows(hw_cli_table *t, const json_t *rows)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *step = json_object_get(row, "step");
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
         hw_cli_cell(t, "%s", step ? json_string_value(step) : "");
-        print_figure(t, row, "");
+        hw_heads_number(t, row, "aer", 1, 4, false), hw_heads_interval(t, row, "low", "high", 1, 4, false);
         if (step)
-            print_figure(t, row, "_norm");
+            hw_heads_number(t, row, "aer_norm", 1, 4, false),
+                hw_heads_interval(t, row, "low_norm", "high_norm", 1, 4, false);
         else
             hw_cli_cell(t, " "), hw_cli_cell(t, " ");
     }
@@ -153,8 +137,8 @@ static void print(hw_heads *h, const json_t *result)
     print_rows(t, json_object_get(result, "heads"));
     print_rows(t, json_object_get(result, "means"));
     print_rows(t, json_object_get(result, "baselines"));
-    printf("%s on %s, %.0f sentences: alignment error rate\n", h->model,
-           json_string_value(json_object_get(result, "data")), json_number_value(json_object_get(result, "sentences")));
+    printf("%s on %s, %s: alignment error rate\n", h->model, hw_study_text(result, "data"),
+           hw_heads_sentences(h, result));
     hw_cli_table_print(t, stdout);
     const json_t *best = json_object_get(result, "best");
     printf("\nBest on the validation set: %s, %s, by %s (%.4f there); here %.4f.\n",
@@ -193,7 +177,8 @@ const hw_cli_command hw_cli_heads_align = {
                    "all, where a word is fed to "
                    "the decoder and where it is predicted, by weights and by the norms of what arrives. The best head "
                    "is picked on the validation "
-                   "set. Baselines are the diagonal and IBM model 1, trained on the training set.",
+                   "set; if --data names that set too, its error rate is that of the best of many, and this is said. "
+                   "Baselines are the diagonal and IBM model 1, trained on the training set.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .rules = rules,

@@ -41,15 +41,6 @@ static const struct {
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
-static void number(hw_cli_table *t, const json_t *row, const char *key)
-{
-    const json_t *x = json_object_get(row, key);
-    if (json_is_number(x))
-        hw_cli_cell(t, "%.3f", json_number_value(x));
-    else
-        hw_cli_cell(t, "-");
-}
-
 /* Which attentions have one head only, so that nothing in them can be compared. */
 static void print_single(hw_heads *h, const json_t *result)
 {
@@ -83,15 +74,16 @@ static void print_layers(hw_heads *h, const json_t *result)
             hw_cli_cell(t, "%d", (int)json_integer_value(json_object_get(row, "heads")));
         else
             hw_cli_cell(t, "%s", "");
-        for (int k = 0; k < FIGURES; k++) number(t, row, figures[k].key);
+        for (int k = 0; k < FIGURES; k++) hw_heads_number(t, row, figures[k].key, 1, 3, false);
     }
     hw_cli_table_print(t, stdout);
     const json_t *kinds = json_object_get(result, "kinds");
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const json_t *kind = json_array_get(kinds, i);
-        printf("%s: %.1f of %d heads by CKA across layers\n", json_string_value(json_object_get(kind, "name")),
-               json_number_value(json_object_get(kind, "effective_heads")),
-               (int)json_integer_value(json_object_get(kind, "heads")));
+        int heads = (int)json_integer_value(json_object_get(kind, "heads"));
+        double effective = hw_study_number(kind, "effective_heads");
+        if (heads > 1 && !isnan(effective))
+            printf("%s: %.1f of %d heads by CKA across layers\n", hw_study_text(kind, "name"), effective, heads);
     }
     print_single(h, result);
 }
@@ -105,18 +97,16 @@ static void print_map(hw_heads *h, const json_t *result)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *nearest = json_object_get(row, "nearest");
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
-        number(t, row, "x"), number(t, row, "y");
+        hw_heads_number(t, row, "x", 1, 3, false), hw_heads_number(t, row, "y", 1, 3, false);
         hw_cli_cell(t, "%s", nearest ? json_string_value(nearest) : "-");
-        number(t, row, "nearest_js");
+        hw_heads_number(t, row, "nearest_js", 1, 3, false);
     }
     hw_cli_table_print(t, stdout);
 }
 
 static void print(hw_heads *h, const json_t *result)
 {
-    double sentences = hw_study_number(result, "sentences");
-    printf("%s on %s, %.0f %s\n", h->model, hw_study_text(result, "data"), sentences,
-           hw_plural((int64_t)sentences, "sentence", "sentences"));
+    printf("%s on %s, %s\n", h->model, hw_study_text(result, "data"), hw_heads_sentences(h, result));
     if (((const options *)h->options)->map)
         print_map(h, result);
     else

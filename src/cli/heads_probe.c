@@ -63,6 +63,7 @@ static json_t *compute(hw_heads *h, hw_error *err)
     hw_study_set test, learn;
     hw_arena *arena = h->cli->arena;
     if (!hw_heads_sets(h, &test, &learn, err)) return NULL;
+    if (learn.pairs == test.pairs) h->shared = 0; /* its halves */
     hw_probe_options p = {.words = o->words,
                           .hidden = (int)o->hidden,
                           .seeds = (int)o->seeds,

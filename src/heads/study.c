@@ -178,6 +178,44 @@ void hw_study_visit(const hw_study_set *set, hw_runner *runner, const hw_visit_o
     hw_arena_free(arena);
 }
 
+/* ---- two sets ---------------------------------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A number for each pair, the same where the texts are: 64 bits make chance agreement no matter. */
+static uint64_t *prints_of(const hw_study_set *set, hw_arena *arena)
+{
+    uint64_t *prints = hw_arena_alloc(arena, (size_t)set->count * sizeof *prints + 1);
+    for (int64_t i = 0; i < set->count; i++) {
+        prints[i] = 0;
+        for (int s = 0; s < 2; s++) {
+            size_t bytes;
+            hw_arena_mark mark = hw_arena_begin(arena);
+            const char *line = hw_lines_get(set->texts[s], set->pairs[i].line, &bytes);
+            prints[i] = hw_fingerprint_text(prints[i], hw_arena_string(arena, "%.*s", (int)bytes, line));
+            hw_arena_end(arena, mark);
+        }
+    }
+    return prints;
+}
+
+int64_t hw_study_shared(const hw_study_set *set, const hw_study_set *other)
+{
+    if (set->pairs == other->pairs) return set->count;
+    hw_arena *arena = hw_arena_new(0);
+    uint64_t *own = prints_of(set, arena), *theirs = prints_of(other, arena);
+    int64_t shared = 0;
+    qsort(theirs, (size_t)other->count, sizeof *theirs, ascending);
+    for (int64_t i = 0; i < set->count; i++)
+        shared += bsearch(&own[i], theirs, (size_t)other->count, sizeof *theirs, ascending) != NULL;
+    hw_arena_free(arena);
+    return shared;
+}
+
 /* ---- a stream ---------------------------------------------------------------------------------------------------- */
 
 struct hw_study_stream {

@@ -1,0 +1,140 @@
+/* What the texts of the verbs of headwise heads have in common: figures that may be missing, intervals, p, and what a
+ * reader must know before he believes a figure. The latter stands in the result itself, so that it is said again where
+ * a result was kept, and that programs which read JSON learn it too. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/heads.h"
+
+enum { ROUGH_BELOW = 30 }; /* sentences: percentiles of resamples are too narrow there (Hesterberg 2015) */
+
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
+
+void hw_heads_number(hw_cli_table *t, const json_t *o, const char *key, double scale, int digits, bool sign)
+{
+    double x = hw_study_number(o, key);
+    if (isnan(x))
+        hw_cli_cell(t, "-");
+    else
+        hw_cli_cell(t, sign ? "%+.*f" : "%.*f", digits, scale * x);
+}
+
+void hw_heads_interval(hw_cli_table *t, const json_t *o, const char *low, const char *high, double scale, int digits,
+                       bool sign)
+{
+    double from = hw_study_number(o, low), to = hw_study_number(o, high);
+    if (isnan(from))
+        hw_cli_cell(t, "-");
+    else
+        hw_cli_cell(t, sign ? "[%+.*f, %+.*f]" : "[%.*f, %.*f]", digits, scale * from, digits, scale * to);
+}
+
+void hw_heads_p(hw_cli_table *t, const json_t *o)
+{
+    double p = hw_study_number(o, "p");
+    bool bound = json_is_true(json_object_get(o, "p_is_bound")) && p < 1;
+    if (isnan(p))
+        hw_cli_cell(t, "-");
+    else if (p < 1e-99)
+        hw_cli_cell(t, "< 1e-99");
+    else
+        hw_cli_cell(t, "%s%.2g", bound ? "< " : "", p);
+}
+
+const char *hw_heads_sentences(const hw_heads *h, const json_t *result)
+{
+    int64_t count = json_integer_value(json_object_get(result, "sentences"));
+    return hw_arena_string(h->cli->arena, "%lld %s", (long long)count, hw_plural(count, "sentence", "sentences"));
+}
+
+void hw_heads_say(const char *text)
+{
+    hw_cli_wrap(stdout, text, 0, 0, 100);
+    putchar('\n');
+}
+
+/* ---- caveats ----------------------------------------------------------------------------------------------------- */
+
+static bool has_intervals(const hw_heads_verb *verb)
+{
+    for (const char *const *c = verb->columns; *c; c++)
+        if (!strcmp(*c, "low")) return true;
+    return false;
+}
+
+void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result)
+{
+    double sentences = hw_study_number(result, "sentences");
+    if (isnan(sentences)) sentences = (double)h->scored;
+    if (has_intervals(verb)) hw_heads_add_rough(result, (int64_t)sentences);
+    if (!h->chosen) return;
+    json_object_set_new(result, "chosen_on_scored", json_boolean(h->shared > 0 && 2 * h->shared >= h->scored));
+    json_object_set_new(result, "shared_sentences", json_integer(h->shared));
+}
+
+void hw_heads_add_rough(json_t *result, int64_t sentences)
+{
+    json_object_set_new(result, "rough_intervals", json_boolean(sentences < ROUGH_BELOW));
+    json_object_set_new(result, "interval_sentences", json_integer(sentences));
+}
+
+bool hw_heads_is_rough(int64_t sentences) { return sentences < ROUGH_BELOW; }
+
+const char *hw_heads_rough(hw_arena *arena, int64_t sentences)
+{
+    if (sentences < 2) return "Of one sentence there is no interval, and it tells nothing of others.";
+    return hw_arena_string(arena,
+                           "Intervals from %lld sentences are rough, and rather too narrow: from %d on they can be "
+                           "relied on.",
+                           (long long)sentences, ROUGH_BELOW);
+}
+
+static const char *chosen_text(hw_arena *arena, const json_t *result)
+{
+    int64_t shared = json_integer_value(json_object_get(result, "shared_sentences"));
+    return hw_arena_string(arena,
+                           "NOTE: %lld %s scored here %s also in the set on which the choice was made (data.valid). "
+                           "What is chosen on sentences looks better on them than on others: take these figures "
+                           "for too good, or name another set by --data.",
+                           (long long)shared, hw_plural(shared, "sentence", "sentences"),
+                           hw_plural(shared, "stands", "stand"));
+}
+
+void hw_heads_print_caveats(const hw_heads *h, const json_t *result)
+{
+    hw_arena *arena = h->cli->arena;
+    bool text = !h->cli->json && !h->options->tsv;
+    if (json_is_true(json_object_get(result, "chosen_on_scored"))) {
+        if (text)
+            putchar('\n'), hw_heads_say(chosen_text(arena, result));
+        else
+            hw_cli_note(h->cli, "%s", chosen_text(arena, result));
+    }
+    if (text && json_is_true(json_object_get(result, "rough_intervals"))) {
+        putchar('\n');
+        hw_heads_say(hw_heads_rough(arena, json_integer_value(json_object_get(result, "interval_sentences"))));
+    }
+}
+
+/* ---- roles that were not tested ---------------------------------------------------------------------------------- */
+
+/* "bracket, quote in the encoder: there is no d/test.en.conllu", those of one kind and reason together. */
+void hw_heads_print_untested(hw_arena *arena, const json_t *result)
+{
+    const json_t *all = json_object_get(result, "untested");
+    const char *text = "";
+    for (size_t i = 0, end; i < json_array_size(all); i = end) {
+        const json_t *first = json_array_get(all, i);
+        for (end = i; end < json_array_size(all); end++) {
+            const json_t *u = json_array_get(all, end);
+            if (strcmp(hw_study_text(u, "why"), hw_study_text(first, "why")) ||
+                strcmp(hw_study_text(u, "in"), hw_study_text(first, "in")))
+                break;
+            text = hw_arena_string(arena, "%s%s%s", text, end > i ? ", " : i ? "; " : "", hw_study_text(u, "role"));
+        }
+        text = hw_arena_string(arena, "%s (%s): %s", text, hw_study_text(first, "in"), hw_study_text(first, "why"));
+    }
+    if (!*text) return;
+    putchar('\n');
+    hw_heads_say(hw_arena_string(arena, "Not tested: %s.", text));
+}
