@@ -20,7 +20,7 @@ static const hw_cli_rule rules[] = {
     {0},
 };
 
-enum { TRIALS = 1000 };
+enum { TRIALS = 1000, EXACT = 14 /* up to so many sentences hw_paired_p counts signs */ };
 
 static json_t *compute(hw_heads *h, hw_error *err)
 {
@@ -44,29 +44,17 @@ static const char *label(hw_cli *cli, const json_t *r)
                            pieces && *step ? ", " : "", step);
 }
 
-static void p_text(double p, char out[16])
-{
-    if (p < 1e-99)
-        snprintf(out, 16, "< 1e-99");
-    else
-        snprintf(out, 16, "%.2g", p);
-}
-
 static void print_result(hw_cli *cli, hw_cli_table *t, const char *head, const json_t *r)
 {
-    char p[16];
-    p_text(hw_study_number(r, "p"), p);
     hw_cli_cell(t, "%s", head);
     hw_cli_cell(t, "%s", label(cli, r));
-    hw_cli_cell(t, "%.3f", hw_study_number(r, "score"));
-    if (json_is_null(json_object_get(r, "low")))
-        hw_cli_cell(t, "one sentence");
-    else
-        hw_cli_cell(t, "[%.3f, %.3f]", hw_study_number(r, "low"), hw_study_number(r, "high"));
-    hw_cli_cell(t, "%.3f", hw_study_number(r, "baseline"));
-    hw_cli_cell(t, "%.3f", hw_study_number(r, "control"));
-    hw_cli_cell(t, "%s", p);
-    hw_cli_cell(t, "%.0f", hw_study_number(r, "cases"));
+    hw_heads_number(t, r, "score", 1, 3, false);
+    hw_heads_interval(t, r, "low", "high", 1, 3, false);
+    hw_heads_number(t, r, "baseline", 1, 3, false);
+    hw_heads_number(t, r, "control", 1, 3, false);
+    hw_heads_p(t, r);
+    hw_heads_number(t, r, "cases", 1, 0, false);
+    hw_heads_number(t, r, "sentences", 1, 0, false);
     double ratio = hw_study_number(r, "norm_ratio");
     if (json_is_true(json_object_get(r, "too_strong")))
         hw_cli_cell(t, "baseline too strong (%.0f %%)", 100 * hw_study_number(r, "baseline"));
@@ -105,11 +93,34 @@ static const char *too_strong(hw_cli *cli, const json_t *result)
     return list;
 }
 
+/* Where sentences are so few that no test can come out: the signs of all agree by chance in 2 of 2^n cases. */
+static void print_hopeless(hw_cli *cli, const json_t *result)
+{
+    double sentences = hw_study_number(result, "sentences"), tests = hw_study_number(result, "tests");
+    double least = fmin(1, tests * ldexp(1, 1 - (int)fmin(sentences, 100)));
+    if (sentences > EXACT || least < 0.05) return;
+    putchar('\n');
+    hw_heads_say(hw_arena_string(cli->arena,
+                                 "So few sentences can show no role: after Holm over %.0f tests p is at least "
+                                 "%.2g, whatever heads do.",
+                                 tests, least));
+}
+
+/* Where the set is large, but not the sentences with a case of some role. */
+static void print_fewest(hw_cli *cli, const json_t *result, int64_t fewest)
+{
+    if (!hw_heads_is_rough(fewest) || json_is_true(json_object_get(result, "rough_intervals"))) return;
+    putchar('\n');
+    hw_heads_say(hw_heads_rough(cli->arena, fewest));
+}
+
 static void print(hw_heads *h, const json_t *result)
 {
     const options *o = (const options *)h->options;
-    hw_cli_table *t = hw_cli_table_new(h->cli->arena, "llrlrrrrl");
-    static const char *const titles[] = {"head", "role", "score", "95 %", "baseline", "untrained", "p", "cases", "how"};
+    hw_cli_table *t = hw_cli_table_new(h->cli->arena, "llrlrrrrrl");
+    static const char *const titles[] = {"head",      "role", "score", "95 %",      "baseline",
+                                         "untrained", "p",    "cases", "sentences", "how"};
+    int64_t fewest = INT32_MAX;
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) hw_cli_cell(t, "%s", titles[i]);
     const json_t *heads = json_object_get(result, "heads");
     for (size_t i = 0; i < json_array_size(heads); i++) {
@@ -118,33 +129,33 @@ static void print(hw_heads *h, const json_t *result)
         for (size_t k = 0; k < json_array_size(roles); k++) {
             const json_t *r = json_array_get(roles, k);
             bool is = json_is_true(json_object_get(r, "found"));
-            if (is || o->all) print_result(h->cli, t, found ? "" : hw_study_text(head, "name"), r), found++;
+            if (!is && !o->all) continue;
+            print_result(h->cli, t, found++ ? "" : hw_study_text(head, "name"), r);
+            fewest = (int64_t)fmin((double)fewest, hw_study_number(r, "sentences"));
         }
         if (found) continue;
         hw_cli_cell(t, "%s", hw_study_text(head, "name")), hw_cli_cell(t, "no role found");
         for (size_t k = 2; k < sizeof titles / sizeof *titles; k++) hw_cli_cell(t, " ");
     }
-    printf("%s on %s, %.0f sentences\n", h->model, hw_study_text(result, "data"), hw_study_number(result, "sentences"));
+    printf("%s on %s, %s\n", h->model, hw_study_text(result, "data"), hw_heads_sentences(h, result));
     hw_cli_table_print(t, stdout);
     putchar('\n');
-    hw_cli_wrap(stdout,
-                "p: head against the better of baseline and untrained heads, paired and clustered by sentence, after "
-                "Holm over all tests "
-                "of the model. Intervals are over sentences and speak of this model only, not of others trained alike. "
-                "Attention tells "
-                "where a head looks, not whether the model needs it: see headwise heads ablate.",
-                0, 0, 100);
-    putchar('\n');
+    hw_heads_say(
+        "p: head against the better of baseline and untrained heads, paired and clustered by sentence, after Holm "
+        "over all tests of the model. Intervals are over the sentences that have a case, and speak of this model "
+        "only, not of others trained alike. Attention tells where a head looks, not whether the model needs it: "
+        "see headwise heads ablate.");
+    print_hopeless(h->cli, result);
+    print_fewest(h->cli, result, fewest);
+    hw_heads_print_untested(h->cli->arena, result);
     const char *list = too_strong(h->cli, result);
     if (!*list) return;
     putchar('\n');
-    hw_cli_wrap(stdout,
-                hw_arena_string(h->cli->arena,
-                                "No head is given a role whose baseline leaves little to claim, which is a fault of "
-                                "the data and no result. Baseline too strong: %s.",
-                                list),
-                0, 0, 100);
-    putchar('\n');
+    hw_heads_say(
+        hw_arena_string(h->cli->arena,
+                        "No head is given a role whose baseline leaves little to claim, which is a fault of the "
+                        "data and no result. Baseline too strong: %s.",
+                        list));
 }
 
 static const char *const columns[] = {"name",  "role",      "subset",  "step",       "score",      "low",

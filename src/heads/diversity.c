@@ -37,6 +37,11 @@ const char *hw_kind_name(hw_attention_kind kind)
     return names[kind];
 }
 
+hw_attention_kind hw_head_kind_of(const char *name)
+{
+    return !strncmp(name, "encoder", 7) ? HW_ENCODER_SELF : strstr(name, ".cross.") ? HW_CROSS : HW_DECODER_SELF;
+}
+
 /* Heads i <= j of a kind -> their place among all pairs: row by row of the upper triangle. */
 static int pair_index(const survey *s, hw_attention_kind kind, int i, int j)
 {

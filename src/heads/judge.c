@@ -196,7 +196,7 @@ static void work(int i, void *argument)
     answer(j->question, j->head, j->result);
 }
 
-static bool has_cases(const hw_evidence *e, int test) { return total(e->size[test], e->set->count) > 0; }
+bool hw_evidence_has_cases(const hw_evidence *e, int test) { return total(e->size[test], e->set->count) > 0; }
 
 static question *questions(const hw_evidence *selection, const hw_evidence *test, hw_evidence *const *controls,
                            int control_count, const hw_roles_options *options, hw_arena *arena, int *count)
@@ -204,7 +204,7 @@ static question *questions(const hw_evidence *selection, const hw_evidence *test
     question *all = hw_arena_alloc(arena, ((size_t)test->count + 1) * sizeof *all);
     *count = 0;
     for (int t = 0; t < test->count; t++) {
-        if (!has_cases(selection, t) || !has_cases(test, t)) continue;
+        if (!hw_evidence_has_cases(selection, t) || !hw_evidence_has_cases(test, t)) continue;
         question *q = &all[(*count)++];
         *q = (question){.test = t, .selection = selection, .evidence = test, .options = options};
         q->control = best_control(controls, control_count, t);

@@ -52,6 +52,15 @@ struct hw_role {
     bool bracket;         /* marks: brackets, or else quotation marks */
 };
 
+/* Is the role looked for at this place, if there is gold? */
+bool hw_role_is_for(const hw_role *role, const hw_place *place);
+/* The suffix of the gold file ("en.conllu") that the role needs there and the set does not have, in the arena; NULL: it
+ * lacks none. */
+const char *hw_role_lacks(const hw_role *role, const hw_place *place, const hw_config *config, const hw_study_set *set,
+                          hw_arena *arena);
+/* Is there anything to achieve in a test? */
+bool hw_evidence_has_cases(const hw_evidence *e, int test);
+
 /* The queries of one test in one pair. */
 typedef struct hw_role_case {
     int32_t query;

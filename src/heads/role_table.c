@@ -224,15 +224,29 @@ static bool has_gold(const hw_role *role, const hw_place *place, const hw_study_
            (role->gold == HW_GOLD_LINKS ? set->links != NULL : set->trees[place->query_side] != NULL);
 }
 
+bool hw_role_is_for(const hw_role *role, const hw_place *place)
+{
+    bool predicted = place->step && !strcmp(place->step, "predicted");
+    return role->kinds & 1u << place->kind && (!predicted || role->both_steps);
+}
+
+const char *hw_role_lacks(const hw_role *role, const hw_place *place, const hw_config *config, const hw_study_set *set,
+                          hw_arena *arena)
+{
+    if (has_gold(role, place, set)) return NULL;
+    if (role->gold == HW_GOLD_LINKS) return "align";
+    return hw_arena_string(arena, "%s.conllu",
+                           place->query_side == HW_SOURCE ? config->data.source : config->data.target);
+}
+
 int hw_role_tests(const hw_study_set *selection, const hw_study_set *test, hw_arena *arena, hw_role_test **out)
 {
     hw_role_test *tests = hw_arena_alloc(arena, ROLES * HW_PLACES * 2 * sizeof *tests);
     int count = 0;
     for (int p = 0; p < HW_PLACES; p++) {
         const hw_place *place = hw_place_at(p);
-        bool predicted = place->step && !strcmp(place->step, "predicted");
         for (const hw_role *role = table; role < table + ROLES; role++) {
-            if (!(role->kinds & 1u << place->kind) || (predicted && !role->both_steps)) continue;
+            if (!hw_role_is_for(role, place)) continue;
             if (!has_gold(role, place, selection) || !has_gold(role, place, test)) continue;
             tests[count++] = (hw_role_test){role, p, false};
             if (role->pieces) tests[count++] = (hw_role_test){role, p, true};

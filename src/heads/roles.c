@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "heads/diversity.h"
 #include "role.h"
 
 /* A study while it runs: how far it is, and what all its networks share. */
@@ -57,6 +58,80 @@ hw_bundle *hw_bundle_untrained(const hw_bundle *bundle, uint64_t seed, hw_error 
     return b;
 }
 
+/* ---- what is not tested ------------------------------------------------------------------------------------------ */
+
+/* Both sets as they bear on a role in the heads of one kind. */
+typedef struct view {
+    const study *s;
+    const hw_role *role;
+    hw_attention_kind kind;
+    const hw_evidence *of[2];
+} view;
+
+static bool concerns(const view *v, int place)
+{
+    return hw_place_at(place)->kind == v->kind && hw_role_is_for(v->role, hw_place_at(place));
+}
+
+/* Is there a test of the role with cases in this set, or, set -1, in both? */
+static bool has_cases(const view *v, int set)
+{
+    for (int t = 0; t < v->s->count; t++) {
+        bool there = v->s->tests[t].role == v->role && concerns(v, v->s->tests[t].place);
+        for (int i = 0; i < 2; i++)
+            if (set < 0 || set == i) there = there && hw_evidence_has_cases(v->of[i], t);
+        if (there) return true;
+    }
+    return false;
+}
+
+/* "there is no d/valid.align and no d/test.align"; false: the gold is there, or the role is not for heads of the kind.
+ */
+static bool lacks_gold(const view *v, hw_role_untested *out)
+{
+    *out = (hw_role_untested){.role = v->role, .kind = v->kind};
+    for (int p = 0; p < HW_PLACES && !out->missing; p++)
+        for (int i = 0; i < 2 && concerns(v, p); i++) {
+            const hw_study_set *set = v->of[i]->set;
+            hw_arena *arena = v->s->arena;
+            const char *suffix = hw_role_lacks(v->role, hw_place_at(p), v->s->bundle->config, set, arena);
+            if (!suffix) continue;
+            const char *path = hw_arena_string(arena, "%s/%s.%s", set->directory, set->prefix, suffix);
+            if (!out->missing) {
+                out->missing = path;
+                out->why = hw_arena_string(arena, "there is no %s", path);
+            } else if (strcmp(out->missing, path)) {
+                out->why = hw_arena_string(arena, "%s and no %s", out->why, path);
+            }
+        }
+    return out->missing;
+}
+
+static bool is_untested(const view *v, hw_role_untested *out)
+{
+    bool looked_for = false;
+    for (int p = 0; p < HW_PLACES; p++) looked_for |= concerns(v, p);
+    if (!looked_for || !v->s->heads[v->kind] || has_cases(v, -1)) return false;
+    if (lacks_gold(v, out)) return true;
+    const hw_study_set *set = v->of[has_cases(v, 0)]->set;
+    out->why = hw_arena_string(v->s->arena, "there is no case of it in %s/%s", set->directory, set->prefix);
+    return true;
+}
+
+static void list_untested(const study *s, const hw_evidence *chosen, const hw_evidence *found, hw_roles *out)
+{
+    int most = 0;
+    while (hw_role_at(most)) most++;
+    out->untested = hw_arena_alloc(s->arena, (size_t)(most * HW_ATTENTION_KINDS) * sizeof *out->untested);
+    for (int kind = 0; kind < HW_ATTENTION_KINDS; kind++)
+        for (int r = 0; r < most; r++) {
+            view v = {s, hw_role_at(r), (hw_attention_kind)kind, {chosen, found}};
+            out->untested_count += is_untested(&v, &out->untested[out->untested_count]);
+        }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
 hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection, const hw_study_set *test,
                          const hw_roles_options *options, hw_progress_function progress, void *context, hw_arena *arena,
                          hw_error *err)
@@ -78,7 +153,9 @@ hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection,
         if (!(controls[c] = control_evidence(&s, test, chosen->offset, c, err))) return NULL;
     }
     report(&s, "intervals");
-    return hw_roles_judge(heads, count, chosen, found, controls, HW_ROLE_CONTROLS, options, arena);
+    hw_roles *roles = hw_roles_judge(heads, count, chosen, found, controls, HW_ROLE_CONTROLS, options, arena);
+    list_untested(&s, chosen, found, roles);
+    return roles;
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
@@ -122,6 +199,18 @@ static json_t *result_json(const hw_role_result *r, const hw_study_set *set)
     return o;
 }
 
+static json_t *untested_json(const hw_roles *roles)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < roles->untested_count; i++) {
+        const hw_role_untested *u = &roles->untested[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:o}", "role", u->role->name, "in", hw_kind_name(u->kind), "missing",
+                            u->missing ? hw_json_text(u->missing) : json_null(), "why", hw_json_text(u->why)));
+    }
+    return list;
+}
+
 json_t *hw_roles_json(const hw_roles *roles, const hw_study_set *test)
 {
     json_t *heads = json_array();
@@ -131,6 +220,7 @@ json_t *hw_roles_json(const hw_roles *roles, const hw_study_set *test)
             json_array_append_new(results, result_json(&roles->head[h].results[i], test));
         json_array_append_new(heads, json_pack("{s:s, s:o}", "name", roles->head[h].name, "roles", results));
     }
-    return json_pack("{s:I, s:I, s:i, s:o, s:o}", "sentences", (json_int_t)test->count, "lines",
-                     (json_int_t)test->lines, "tests", roles->tests, "table", hw_role_table_json(), "heads", heads);
+    return json_pack("{s:I, s:I, s:i, s:o, s:o, s:o}", "sentences", (json_int_t)test->count, "lines",
+                     (json_int_t)test->lines, "tests", roles->tests, "untested", untested_json(roles), "table",
+                     hw_role_table_json(), "heads", heads);
 }
