@@ -201,7 +201,24 @@ START_TEST(no_gold)
         ck_assert(known);
     }
     ck_assert_uint_ge(json_array_size(roles), 9);
+    /* What was not tested is said, with the file that is missing. */
+    const json_t *untested = json_object_get(all, "untested");
+    static const char *const suffixes[] = {"encoder",         "plain.en.conllu", "decoder",
+                                           "plain.fr.conllu", "cross",           "plain.align"};
+    int of[3] = {0};
+    for (size_t i = 0; i < json_array_size(untested); i++)
+        for (int k = 0; k < 3; k++) {
+            const json_t *u = json_array_get(untested, i);
+            if (strcmp(text(u, "in"), suffixes[2 * k])) continue;
+            ck_assert_str_eq(text(u, "missing"), scratch_path(hw_arena_string(arena, "./%s", suffixes[2 * k + 1])));
+            of[k]++;
+        }
+    ck_assert(of[0] == 10 && of[1] == 10 && of[2] == 1);
     json_decref(all);
+    const char *out = RUN("heads", "roles", model, "--data", "plain")->out;
+    ck_assert_ptr_nonnull(strstr(out, "Not tested: bracket, quote,"));
+    for (int k = 0; k < 3; k++) ck_assert_ptr_nonnull(strstr(out, suffixes[2 * k + 1]));
+    ck_assert_ptr_null(strstr(RUN("heads", "roles", model)->out, "there is no /"));
     expect_failure(RUN("heads", "align", model, "--data", "plain"), 1, "plain.align: error rates need gold alignments");
 }
 END_TEST
@@ -231,6 +248,113 @@ START_TEST(baselines_that_are_too_strong)
         }
     }
     ck_assert_int_eq(strong, 2);
+    /* There is gold for the decoder, but no case of most relations. */
+    const json_t *untested = json_object_get(all, "untested");
+    int without_case = 0;
+    for (size_t i = 0; i < json_array_size(untested); i++) {
+        const json_t *u = json_array_get(untested, i);
+        if (strcmp(text(u, "in"), "decoder")) continue;
+        without_case++;
+        ck_assert(json_is_null(json_object_get(u, "missing")) && strcmp(text(u, "role"), "det"));
+        ck_assert_ptr_nonnull(strstr(text(u, "why"), "there is no case of it in "));
+    }
+    ck_assert_int_ge(without_case, 8);
+    json_decref(all);
+}
+END_TEST
+
+/* What is chosen on the sentences that it is scored on: the validation set by its name, a copy of it, a part of it. */
+START_TEST(chosen_on_what_is_scored)
+{
+    toy_copy("valid", "copy", 40, true);
+    toy_copy("valid", "part", 10, true);
+    static const struct {
+        const char *verb, *data;
+        int shared;
+    } cases[] = {{"roles", "valid", 40}, {"roles", "copy", 40}, {"roles", "part", 10},
+                 {"roles", "test", 0},   {"align", "copy", 40}, {"align", "test", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const outcome *o = RUN("heads", cases[i].verb, model, "--data", cases[i].data);
+        ck_assert_msg(o->status == 0, "%s", o->err);
+        ck_assert_msg(!strstr(o->out, "NOTE: ") == !cases[i].shared, "%s on %s", cases[i].verb, cases[i].data);
+        json_t *all = kept(hw_arena_string(arena, "%s-%s", cases[i].verb, cases[i].data));
+        const json_t *chosen = json_object_get(all, "chosen_on_scored");
+        ck_assert(json_is_boolean(chosen) && json_is_true(chosen) == (cases[i].shared > 0));
+        ck_assert_double_eq(number(all, "shared_sentences"), cases[i].shared);
+        json_decref(all);
+    }
+    /* Said again of a result that was kept, and beside JSON and TSV. */
+    ck_assert_ptr_nonnull(strstr(RUN("heads", "align", model, "--data", "copy", "--tsv")->err, "NOTE: 40 sentences"));
+    ck_assert_ptr_nonnull(strstr(RUN("heads", "prune", model, "--data", "copy", "--tsv")->err, "NOTE: 40 sentences"));
+    /* Probes halve such a set, whatever it is called. */
+    const outcome *o = RUN("heads", "probe", model, "--data", "copy", "--label", "position", "--seeds", "1");
+    ck_assert_msg(o->status == 0 && !strstr(o->out, "NOTE: "), "%s", o->err);
+    double tested[2];
+    for (int i = 0; i < 2; i++) {
+        const char *data = i ? "valid" : "copy";
+        RUN("heads", "probe", model, "--data", data, "--label", "position", "--seeds", "1", "-q");
+        json_t *all = kept(hw_arena_string(arena, "probe-%s", data));
+        tested[i] = number(json_array_get(json_object_get(all, "heads"), 0), "tested");
+        json_decref(all);
+    }
+    ck_assert_double_eq(tested[0], tested[1]);
+}
+END_TEST
+
+START_TEST(intervals_from_few_sentences)
+{
+    toy_copy("test", "few", 10, true);
+    ck_assert_ptr_nonnull(
+        strstr(RUN("heads", "align", model, "--data", "few")->out, "Intervals from 10 sentences are rough"));
+    ck_assert_ptr_null(strstr(RUN("heads", "align", model)->out, "are rough"));
+    json_t *all = kept("align-few");
+    ck_assert(json_is_true(json_object_get(all, "rough_intervals")));
+    json_decref(all);
+    all = kept("align-test");
+    ck_assert(json_is_false(json_object_get(all, "rough_intervals")));
+    json_decref(all);
+    ck_assert_ptr_null(strstr(RUN("heads", "stats", model, "--data", "few")->out, "are rough")); /* it has none */
+}
+END_TEST
+
+/* "nan" or "inf" as a figure. */
+static bool has_no_number(const char *out)
+{
+    for (const char *at = out; *at; at++)
+        if ((!strncmp(at, "nan", 3) || !strncmp(at, "inf", 3)) && (at == out || strchr(" \t[-+", at[-1])) &&
+            strchr(" \t\n],%)", at[3]))
+            return true;
+    return false;
+}
+
+/* A model with one head an attention, on sentences of one word: what there is not is "-", in every verb. */
+START_TEST(what_is_no_number_is_not_printed)
+{
+    const char *single = make_model("single", "model.heads=1;model.encoder_layers=1;model.decoder_layers=1");
+    const char *other = make_model("other", "model.heads=1;model.encoder_layers=1;model.decoder_layers=1");
+    scratch_text("short.en", "the\n");
+    scratch_text("short.fr", "le\n");
+    scratch_text("short.align", "0-0\n");
+    static const char *const verbs[][2] = {{"stats", "--norms"},   {"roles", "--all"},   {"align", "-q"},
+                                           {"ablate", "-q"},       {"importance", "-q"}, {"diversity", "-q"},
+                                           {"diversity", "--map"}, {"prune", "-q"},      {"probe", "-q"}};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        for (int k = 0; k < 2; k++) {
+            const outcome *o = RUN("heads", verbs[i][0], single, verbs[i][1], "--data", k ? "short" : "test");
+            ck_assert_msg(o->status == 0 || !strcmp(verbs[i][0], "probe"), "%s: %s", verbs[i][0], o->err);
+            ck_assert_msg(!has_no_number(o->out), "%s: %s", verbs[i][0], o->out);
+        }
+    const outcome *o = RUN("heads", "compare", single, other, "--data", "short", "-q");
+    ck_assert_msg(o->status == 0 && !has_no_number(o->out), "%s%s", o->out, o->err);
+    o = RUN("heads", "importance", single, "-q");
+    ck_assert_ptr_nonnull(strstr(o->out, "a layer     zero                     -  -"));
+    json_t *all = json_load_file(scratch_path("single/heads/importance-test.json"), 0, NULL);
+    const json_t *checks = json_object_get(all, "correlations");
+    for (size_t i = 0; i < json_array_size(checks); i++) {
+        const json_t *c = json_array_get(checks, i);
+        if (json_is_true(json_object_get(c, "normalised")))
+            ck_assert(json_is_null(json_object_get(c, "rho")) && json_is_null(json_object_get(c, "low")));
+    }
     json_decref(all);
 }
 END_TEST
@@ -241,6 +365,8 @@ START_TEST(one_sentence)
     const outcome *o = RUN("heads", "roles", model, "--data", "one", "--all");
     ck_assert_int_eq(o->status, 0);
     ck_assert_ptr_nonnull(strstr(o->out, "one sentence"));
+    ck_assert_ptr_nonnull(strstr(o->out, "one, 1 sentence\n"));
+    ck_assert_ptr_nonnull(strstr(o->out, "So few sentences can show no role"));
     json_t *all = kept("roles-one");
     const json_t *r = json_array_get(json_object_get(json_array_get(json_object_get(all, "heads"), 0), "roles"), 0);
     ck_assert(json_is_null(json_object_get(r, "low")) && json_is_null(json_object_get(r, "high")));
@@ -298,6 +424,31 @@ START_TEST(statistics)
         ck_assert(number(row, "relative_entropy") >= 0 && number(row, "relative_entropy") <= 1 + 1e-6);
     }
     json_decref(all);
+}
+END_TEST
+
+/* Offsets beyond 8 are many places, which together may hold more than any one does. */
+START_TEST(the_commonest_place_is_one_place)
+{
+    static const struct {
+        double beyond, third, special;
+        const char *says;
+    } cases[] = {{0.6, 0.3, 0.1, "+3 30 % (beyond 8: 60 %)"},
+                 {0.1, 0.8, 0.1, "+3 80 %\n"},
+                 {0.5, 0.1, 0.4, "<s> or </s> 40 % (beyond 8: 50 %)"}};
+    ck_assert_int_eq(RUN("heads", "stats", model, "-q")->status, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *all = kept("stats-test"), *row = json_array_get(json_object_get(all, "heads"), 0);
+        json_t *offsets = json_object_get(row, "offsets");
+        for (size_t k = 0; k < json_array_size(offsets); k++) json_array_set_new(offsets, k, json_real(0));
+        json_array_set_new(offsets, i % 2 ? 0 : 18, json_real(cases[i].beyond));
+        json_array_set_new(offsets, 9 + 3, json_real(cases[i].third));
+        json_object_set_new(row, "argmax_special", json_real(cases[i].special));
+        json_dump_file(all, scratch_path("model/heads/stats-test.json"), 0);
+        json_decref(all);
+        const char *out = RUN("heads", "stats", model)->out, *line = strstr(out, "encoder.0.self.0");
+        ck_assert_msg(line && strstr(line, cases[i].says), "%s", out);
+    }
 }
 END_TEST
 
@@ -387,11 +538,15 @@ Suite *test_heads_cli(void)
     tcase_add_test(t, goes_on_where_nothing_can_be_kept);
     tcase_add_test(t, no_gold);
     tcase_add_test(t, baselines_that_are_too_strong);
+    tcase_add_test(t, chosen_on_what_is_scored);
+    tcase_add_test(t, intervals_from_few_sentences);
+    tcase_add_test(t, what_is_no_number_is_not_printed);
     tcase_add_test(t, one_sentence);
     tcase_add_test(t, sentences_of_one_word);
     tcase_add_test(t, one_head);
     tcase_add_test(t, without_a_validation_set);
     tcase_add_test(t, statistics);
+    tcase_add_test(t, the_commonest_place_is_one_place);
     tcase_add_test(t, alignment);
     tcase_add_test(t, one_head_in_one_pair);
     tcase_add_test(t, wrong_use);

@@ -46,21 +46,23 @@ static const struct {
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
-/* "-1 83 %" */
+/* "-1 83 %": the commonest of the places that are one place. What is beyond -8 .. 8 is many places counted together,
+ * and is only named where it is more: "+1 9 % (beyond 8: 30 %)". */
 static const char *commonest(hw_cli *cli, const json_t *row)
 {
+    enum { LAST = HW_STATS_OFFSETS - 1 };
     const json_t *offsets = json_object_get(row, "offsets");
-    int best = 0;
-    double most = -1;
-    for (int i = 0; i < HW_STATS_OFFSETS; i++) {
-        double share = json_number_value(json_array_get(offsets, (size_t)i));
-        if (share > most) most = share, best = i;
+    double share[HW_STATS_OFFSETS], special = json_number_value(json_object_get(row, "argmax_special"));
+    int best = 1;
+    for (int i = 0; i <= LAST; i++) {
+        share[i] = json_number_value(json_array_get(offsets, (size_t)i));
+        if (i > 1 && i < LAST && share[i] > share[best]) best = i;
     }
-    double special = json_number_value(json_object_get(row, "argmax_special"));
-    if (special > most) return hw_arena_string(cli->arena, "<s> or </s> %.0f %%", 100 * special);
-    int offset = best - HW_STATS_FARTHEST - 1;
-    const char *beyond = best == 0 || best == HW_STATS_OFFSETS - 1 ? " and beyond" : "";
-    return hw_arena_string(cli->arena, "%+d%s %.0f %%", offset, beyond, 100 * most);
+    double most = fmax(special, share[best]), beyond = share[0] + share[LAST];
+    const char *rest =
+        beyond > most ? hw_arena_string(cli->arena, " (beyond %d: %.0f %%)", HW_STATS_FARTHEST, 100 * beyond) : "";
+    if (special > share[best]) return hw_arena_string(cli->arena, "<s> or </s> %.0f %%%s", 100 * special, rest);
+    return hw_arena_string(cli->arena, "%+d %.0f %%%s", best - HW_STATS_FARTHEST - 1, 100 * share[best], rest);
 }
 
 static void print(hw_heads *h, const json_t *result)
@@ -78,18 +80,11 @@ static void print(hw_heads *h, const json_t *result)
             continue;
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
         hw_cli_cell(t, "%s", step ? json_string_value(step) : "");
-        for (int k = 0; k < FIGURES; k++) {
-            const json_t *x = json_object_get(row, figures[k].key);
-            if (json_is_number(x))
-                hw_cli_cell(t, "%.3f", json_number_value(x));
-            else
-                hw_cli_cell(t, "-");
-        }
+        for (int k = 0; k < FIGURES; k++) hw_heads_number(t, row, figures[k].key, 1, 3, false);
         hw_cli_cell(t, "%s", commonest(h->cli, row));
     }
-    printf("%s on %s, %.0f sentences, by %s, %s\n", h->model, json_string_value(json_object_get(result, "data")),
-           json_number_value(json_object_get(result, "sentences")), o->words ? "word" : "token",
-           o->norms ? "norms of what arrives" : "weights");
+    printf("%s on %s, %s, by %s, %s\n", h->model, hw_study_text(result, "data"), hw_heads_sentences(h, result),
+           o->words ? "word" : "token", o->norms ? "norms of what arrives" : "weights");
     hw_cli_table_print(t, stdout);
 }
 
@@ -117,7 +112,7 @@ const hw_cli_command hw_cli_heads_stats = {
                    "keys; confidence, the largest weight on a word; distance in words; the mass on the first and last "
                    "key (special tokens "
                    "included), on the word's own place and on punctuation; and where the largest weight stands most "
-                   "often, key - query. --json and "
+                   "often, key - query, of the offsets -8 to 8 and <s> and </s>. --json and "
                    "--tsv have them by token and by word, over weights and over norms, with all offsets.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
