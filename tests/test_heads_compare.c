@@ -312,6 +312,7 @@ START_TEST(runs_are_paired_by_seed)
     const double losses[6] = {1, 2, 4, 4.5, 1.25, 2.125}, b[3] = {1.25, 2.125, 4.5};
     json_t *result = compared(s, 6, losses, (const int64_t[]){1, 2, 3, 3, 1, 2}, 3);
     ck_assert_str_eq(json_string_value(json_object_get(result, "over")), "runs paired by seed");
+    ck_assert(json_is_null(json_object_get(result, "unpaired")));
     hw_difference d = hw_runs_difference(losses, 3, b, 3, true);
     const json_t *loss = figure(result, "loss");
     near(number(loss, "difference"), d.value);
@@ -326,6 +327,9 @@ START_TEST(runs_are_paired_by_seed)
     for (int i = 0; i < 2; i++) {
         result = compared(s, 6, losses, others[i], 3);
         ck_assert_str_eq(json_string_value(json_object_get(result, "over")), "runs");
+        ck_assert_str_eq(json_string_value(json_object_get(result, "unpaired")),
+                         i ? "two runs of one group have the seed 1"
+                           : "m with the seed 2 has no partner in the other group");
         near(number(figure(result, "loss"), "p_raw"), hw_runs_difference(losses, 3, b, 3, false).p);
         json_decref(result);
     }
@@ -396,8 +400,97 @@ START_TEST(command)
     o = RUN("heads", "compare", a, b, "--against", b, "--against", a, "--tsv", "-q");
     expect(o, 0, "figure\tmean\tagainst\tdifference\tlow\thigh\tp\tp_raw\nloss\t", "");
     ck_assert_ptr_nonnull(strstr(o->out, "\nexact_match\t"));
+    expect(RUN("heads", "compare", a, a, "-q"), 0, "a is compared with itself.", "");
     expect(RUN("heads", "compare", a), 2, "", "one model is nothing to compare");
     expect(RUN("heads", "compare", a, scratch_path("none")), 1, "", "none");
+}
+END_TEST
+
+/* Each call, and what its text must say of intervals, without line breaks. */
+static const char *flat(const char *text)
+{
+    char *copy = hw_arena_string(arena, "%s", text);
+    for (char *c = copy; *c; c++)
+        if (*c == '\n') *c = ' ';
+    return copy;
+}
+
+START_TEST(the_text_says_what_was_compared)
+{
+    const char *a = make_model("a", 1, "a b c d e .", ""), *b = make_model("b", 2, "a b c d e .", "");
+    const char *c = make_model("c", 3, "a b c d e .", ""), *d = make_model("d", 4, "a b c d e .", "");
+    const char *out = flat(RUN("heads", "compare", a, b, "-q")->out);
+    ck_assert_ptr_nonnull(strstr(out, "tells these two models apart, not two ways of training"));
+    out = flat(RUN("heads", "compare", a, b, c, "-q")->out);
+    ck_assert_ptr_nonnull(strstr(out, "The models are 3 runs of one kind"));
+    ck_assert_ptr_null(strstr(out, "these two models"));
+    out = flat(RUN("heads", "compare", a, b, c, "--against", d, "-q")->out);
+    ck_assert_ptr_null(strstr(out, "these two models"));
+    ck_assert_ptr_nonnull(strstr(out, "two groups of runs, 3 and 1, the second minus the first"));
+    ck_assert_ptr_nonnull(strstr(out, "since one group has 3 runs, the other 1"));
+    ck_assert_ptr_nonnull(strstr(out, "A group of one run does not tell how runs spread"));
+    out = flat(RUN("heads", "compare", a, b, "--against", c, "--against", d, "-q")->out);
+    ck_assert_ptr_nonnull(strstr(out, "a with the seed 1 has no partner in the other group"));
+    out = flat(RUN("heads", "compare", a, b, "--against", b, "--against", a, "-q")->out);
+    ck_assert_ptr_nonnull(strstr(out, "each run with that of its seed"));
+    /* The same run twice in a group would count for two: under its own name, or as a copy. */
+    const char *copy = make_model("copy", 1, "a b c d e .", "");
+    expect(RUN("heads", "compare", a, b, a), 1, "",
+           "are the same run: their weights are the same; it would count for two");
+    expect(RUN("heads", "compare", b, "--against", a, "--against", copy), 1, "", "are the same run");
+    out = flat(RUN("heads", "compare", a, copy, "-q")->out);
+    ck_assert_ptr_nonnull(strstr(out, "copy has the weights of "));
+    json_t *result = json_loads(RUN("heads", "compare", a, copy, "--json", "-q")->out, 0, NULL);
+    const json_t *models = json_object_get(result, "models");
+    ck_assert(json_is_null(json_object_get(json_array_get(models, 0), "same_as")));
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(models, 1), "same_as")), a);
+    json_decref(result);
+}
+END_TEST
+
+/* With one head a layer there is no pair of heads, so their distance and overlap are not 0 but none. */
+START_TEST(one_head_a_layer)
+{
+    const char *a = make_model("a", 1, "a b c d e .", "model.heads=1"),
+               *b = make_model("b", 2, "a b c d e .", "model.heads=1");
+    const char *c = make_model("c", 3, "a b c d e .", "");
+    static const char *const keys[] = {"mean", "against", "difference", "low", "high", "p", "p_raw"};
+    static const char *const none[] = {"js", "position", "output", "cka", "effective_heads"};
+    for (int i = 0; i < 2; i++) {
+        json_t *result = json_loads(RUN("heads", "compare", a, i ? c : b, "--json", "-q")->out, 0, NULL);
+        for (int f = 0; f < 5; f++)
+            for (int k = 0; k < 7; k++) {
+                bool there = i && k == 1; /* the second model has two heads */
+                ck_assert_msg(json_is_null(json_object_get(figure(result, none[f]), keys[k])) != there, "%s of %s",
+                              keys[k], none[f]);
+            }
+        ck_assert(json_is_number(json_object_get(figure(result, "loss"), "p")));
+        json_decref(result);
+    }
+    const outcome *o = RUN("heads", "compare", a, b, "-q");
+    expect(o, 0, "JS distance in a layer ", "");
+    ck_assert_ptr_nonnull(strstr(strstr(o->out, "JS distance in a layer"), " -  "));
+}
+END_TEST
+
+/* Four sentences cannot tell more than 1 in 8. */
+START_TEST(few_sentences)
+{
+    const char *a = make_model("a", 1, "a b c d e .", ""), *b = make_model("b", 2, "a b c d e .", "");
+    scratch_text("few.en", "a b\nb c\nc d\nd e .\n");
+    scratch_text("few.fr", "a b\nb c\nc d\nd e .\n");
+    json_t *result = json_loads(RUN("heads", "compare", a, b, "--data", "few", "--json", "-q")->out, 0, NULL), *o;
+    size_t i;
+    json_array_foreach(json_object_get(result, "figures"), i, o)
+    {
+        if (!json_is_number(json_object_get(o, "p_raw"))) continue;
+        ck_assert_double_ge(number(o, "p_raw"), 0.125);
+        ck_assert(number(o, "low") <= 0 && number(o, "high") >= 0);
+        ck_assert(json_is_false(json_object_get(o, "p_is_bound")));
+    }
+    ck_assert(json_is_true(json_object_get(result, "rough_intervals")));
+    json_decref(result);
+    expect(RUN("heads", "compare", a, b, "--data", "few", "-q"), 0, "Intervals from 4 sentences are rough", "");
 }
 END_TEST
 
@@ -446,6 +539,9 @@ Suite *test_heads_compare(void)
     t = tcase_create("command");
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, command);
+    tcase_add_test(t, the_text_says_what_was_compared);
+    tcase_add_test(t, one_head_a_layer);
+    tcase_add_test(t, few_sentences);
     tcase_add_test(t, other_data_is_refused);
     suite_add_tcase(suite, t);
     return suite;

@@ -79,6 +79,34 @@ static bool comparable(const hw_heads *a, const hw_heads *b, hw_error *err)
     return same_training(a, b, err);
 }
 
+static bool is_against(const hw_heads_group *group, int model)
+{
+    return model > group->count - group->against || (group->count == 1 && model);
+}
+
+/* A run that stands twice in a group would count for two and make its interval too narrow; in both groups it is fine,
+ * but is said: same_as [models]. */
+static bool different_runs(const hw_heads *all, const hw_heads_group *group, const char **same_as, hw_error *err)
+{
+    int count = group->count + 1;
+    uint64_t *prints = hw_arena_alloc(all->cli->arena, (size_t)count * sizeof *prints);
+    for (int m = 0; m < count; m++) {
+        char path[HW_PATH];
+        if (!hw_bundle_path(path, all[m].model, "model.safetensors", err)) return false;
+        prints[m] = hw_fingerprint_file(0, path);
+        for (int k = 0; k < m; k++) {
+            if (prints[k] != prints[m]) continue;
+            if (is_against(group, k) == is_against(group, m))
+                return hw_fail(err,
+                               "%s and %s are the same run: their weights are the same; it would count for two, and "
+                               "intervals would be too narrow",
+                               all[k].model, all[m].model);
+            same_as[m] = group->names[k];
+        }
+    }
+    return true;
+}
+
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 static hw_quality quality_of(const hw_heads *h, const hw_study_set *set)
@@ -102,17 +130,33 @@ static bool measure(hw_heads *h, const hw_study_set *set, hw_compared *run, hw_e
     return true;
 }
 
+/* Intervals over runs do not come from sentences; what roles say of their choice holds here too. */
+static void add_caveats(json_t *result, const hw_compared *runs, int count, int64_t sentences)
+{
+    const json_t *worst = runs[0].roles;
+    for (int m = 1; m < count; m++)
+        if (json_is_true(json_object_get(runs[m].roles, "chosen_on_scored"))) worst = runs[m].roles;
+    static const char *const keys[] = {"chosen_on_scored", "shared_sentences", "untested"};
+    for (int i = 0; i < 3; i++) json_object_set(result, keys[i], json_object_get(worst, keys[i]));
+    if (!strcmp(hw_study_text(result, "over"), "sentences")) hw_heads_add_rough(result, sentences);
+}
+
 static json_t *compare_all(hw_heads *all, int count, const hw_heads_group *group, hw_error *err)
 {
     hw_arena *arena = all->cli->arena;
     hw_compared *runs = hw_arena_calloc(arena, (size_t)count, sizeof *runs);
     const hw_bundle **bundles = hw_arena_alloc(arena, (size_t)count * sizeof *bundles);
     hw_head_profile *profiles = hw_arena_calloc(arena, (size_t)count, sizeof *profiles);
+    const char **same_as = hw_arena_calloc(arena, (size_t)count, sizeof *same_as);
     hw_study_set set;
-    bool ok = hw_study_set_load(arena, all->bundle, all->directory, all->prefix, &set, err);
+    bool ok = different_runs(all, group, same_as, err) &&
+              hw_study_set_load(arena, all->bundle, all->directory, all->prefix, &set, err);
     for (int m = 0; m < count && ok; m++) {
-        runs[m] = (hw_compared){.name = group->names[m], .bundle = all[m].bundle, .seed = all[m].config->training.seed};
-        runs[m].against = m >= count - group->against || (count == 2 && m);
+        runs[m] = (hw_compared){.name = group->names[m],
+                                .bundle = all[m].bundle,
+                                .seed = all[m].config->training.seed,
+                                .against = is_against(group, m),
+                                .same_as = same_as[m]};
         bundles[m] = all[m].bundle;
         ok = measure(&all[m], &set, &runs[m], err);
     }
@@ -123,6 +167,7 @@ static json_t *compare_all(hw_heads *all, int count, const hw_heads_group *group
         for (int m = 0; m < count; m++) runs[m].profile = profiles[m];
         result = hw_compare_json(runs, count, distances, group->same_layer, TRIALS, (uint64_t)all->options->seed);
         json_object_set_new(result, "sentences", json_integer(set.count));
+        add_caveats(result, runs, count, set.count);
         hw_cli_progress_clear();
     }
     for (int m = 0; m < count; m++) {
@@ -184,25 +229,6 @@ static const char *word(const json_t *o, const char *key)
     return s ? s : "-";
 }
 
-static void cell(hw_cli_table *t, const json_t *o, const char *key, double scale, int digits, bool sign)
-{
-    const json_t *x = json_object_get(o, key);
-    if (json_is_number(x))
-        hw_cli_cell(t, sign ? "%+.*f" : "%.*f", digits, scale * json_number_value(x));
-    else
-        hw_cli_cell(t, "-");
-}
-
-static void interval_cell(hw_cli_table *t, const json_t *o, double scale, int digits, bool sign)
-{
-    const json_t *low = json_object_get(o, "low"), *high = json_object_get(o, "high");
-    if (json_is_number(low))
-        hw_cli_cell(t, sign ? "[%+.*f, %+.*f]" : "[%.*f, %.*f]", digits, scale * json_number_value(low), digits,
-                    scale * json_number_value(high));
-    else
-        hw_cli_cell(t, "-");
-}
-
 static const char *group_title(hw_arena *arena, const json_t *models, bool against)
 {
     size_t i;
@@ -233,13 +259,13 @@ static void print_figures(hw_arena *arena, const json_t *result)
     for (int f = 0; f < FIGURES; f++) {
         const json_t *o = json_array_get(list, (size_t)f);
         hw_cli_cell(t, "%s", figures[f].title);
-        cell(t, o, "mean", figures[f].scale, figures[f].digits, false);
+        hw_heads_number(t, o, "mean", figures[f].scale, figures[f].digits, false);
         if (!one_group) {
-            cell(t, o, "against", figures[f].scale, figures[f].digits, false);
-            cell(t, o, "difference", figures[f].scale, figures[f].digits, true);
+            hw_heads_number(t, o, "against", figures[f].scale, figures[f].digits, false);
+            hw_heads_number(t, o, "difference", figures[f].scale, figures[f].digits, true);
         }
-        interval_cell(t, o, figures[f].scale, figures[f].digits, !one_group);
-        if (!one_group) cell(t, o, "p", 1, 3, false);
+        hw_heads_interval(t, o, "low", "high", figures[f].scale, figures[f].digits, !one_group);
+        if (!one_group) hw_heads_p(t, o);
     }
     hw_cli_table_print(t, stdout);
     printf("\nintervals over %s%s\n", word(result, "over"), one_group ? "" : "; p after Holm over these figures");
@@ -256,10 +282,11 @@ static void print_matching(hw_arena *arena, const json_t *result)
     json_array_foreach(json_object_get(result, "matching"), i, m)
     {
         hw_cli_cell(t, "%s", word(m, "with"));
-        cell(t, m, "matched", 1, 0, false), cell(t, m, "js", 1, 3, false), cell(t, m, "chance", 1, 3, false);
+        hw_heads_number(t, m, "matched", 1, 0, false), hw_heads_number(t, m, "js", 1, 3, false),
+            hw_heads_number(t, m, "chance", 1, 3, false);
         hw_cli_cell(t, "%d of %d", (int)json_integer_value(json_object_get(m, "role_shared")),
                     (int)json_integer_value(json_object_get(m, "heads_with_role")));
-        cell(t, m, "role_shared_by_chance", 1, 1, false);
+        hw_heads_number(t, m, "role_shared_by_chance", 1, 1, false);
     }
     putchar('\n');
     hw_cli_table_print(t, stdout);
@@ -286,18 +313,65 @@ static void print_heads(hw_arena *arena, const json_t *result)
     {
         hw_cli_cell(t, "%s", word(m, "name")), hw_cli_cell(t, "%s", word(m, "with")),
             hw_cli_cell(t, "%s", word(m, "match"));
-        cell(t, m, "js", 1, 3, false), cell(t, m, "chance", 1, 3, false);
+        hw_heads_number(t, m, "js", 1, 3, false), hw_heads_number(t, m, "chance", 1, 3, false);
         hw_cli_cell(t, "%s", names_of(arena, json_object_get(m, "roles")));
         hw_cli_cell(t, "%s", names_of(arena, json_object_get(m, "match_roles")));
     }
     hw_cli_table_print(t, stdout);
 }
 
+/* What the intervals speak of, and why there are none. */
+static const char *about_intervals(hw_arena *arena, const json_t *result)
+{
+    const json_t *runs = json_object_get(result, "runs");
+    int own = (int)json_integer_value(json_array_get(runs, 0)),
+        others = (int)json_integer_value(json_array_get(runs, 1));
+    const char *why = hw_study_text(result, "unpaired");
+    if (!strcmp(word(result, "over"), "sentences"))
+        return "An interval over sentences tells these two models apart, not two ways of training: for that give "
+               "several "
+               "runs of each, the second group by --against. Figures without an interval are one number a model, not a "
+               "sum over sentences.";
+    if (!others)
+        return hw_arena_string(arena,
+                               "The models are %d runs of one kind: intervals are of their mean (Student's t), and "
+                               "tell where the mean of other runs may be. To compare two kinds of runs, give the "
+                               "second by --against.",
+                               own);
+    const char *text =
+        hw_arena_string(arena,
+                        "Intervals and p are of the difference between two groups of runs, %d and "
+                        "%d, the second minus the first, by Student's t%s",
+                        own, others,
+                        *why ? hw_arena_string(arena, ", not paired by seed (Welch's test), since %s", why)
+                             : ", each run with that of its seed");
+    if (own > 1 && others > 1) return hw_arena_string(arena, "%s.", text);
+    return hw_arena_string(arena,
+                           "%s. A group of one run does not tell how runs spread, so there is no interval and no p: "
+                           "give it two at least.",
+                           text);
+}
+
+static void print_same(hw_arena *arena, const json_t *result)
+{
+    size_t i;
+    json_t *m;
+    json_array_foreach(json_object_get(result, "models"), i, m)
+    {
+        const char *name = word(m, "model"), *other = hw_study_text(m, "same_as");
+        if (!*other) continue;
+        putchar('\n');
+        hw_heads_say(!strcmp(name, other)
+                         ? hw_arena_string(arena, "NOTE: %s is compared with itself.", name)
+                         : hw_arena_string(arena, "NOTE: %s has the weights of %s: it is the same run.", name, other));
+    }
+}
+
 static void print(const hw_heads *h, const json_t *result)
 {
     hw_arena *arena = h->cli->arena;
-    printf("%d models on %s/%s, %.0f sentences\n", (int)json_array_size(json_object_get(result, "models")),
-           h->directory, h->prefix, json_number_value(json_object_get(result, "sentences")));
+    printf("%d models on %s/%s, %s\n", (int)json_array_size(json_object_get(result, "models")), h->directory, h->prefix,
+           hw_heads_sentences(h, result));
     if (((const options *)h->options)->matches) {
         print_heads(arena, result);
         return;
@@ -305,13 +379,13 @@ static void print(const hw_heads *h, const json_t *result)
     print_figures(arena, result);
     print_matching(arena, result);
     putchar('\n');
-    hw_cli_wrap(stdout,
-                "Heads are matched one to one by where they look, such that the sum of the Jensen-Shannon distances is "
-                "least; beside it is the mean distance of any two that could have been matched. An interval over "
-                "sentences tells these two models apart, not two ways of training: for that give several runs of each, "
-                "the second group by --against.",
-                0, 0, 100);
-    putchar('\n');
+    hw_heads_say(
+        "Heads of the first model are matched one to one with those of each other, by where they look, such that "
+        "the sum of the Jensen-Shannon distances is least; beside it is the mean distance of any two that could "
+        "have been matched.");
+    hw_heads_say(about_intervals(arena, result));
+    hw_heads_print_untested(h->cli->arena, result);
+    print_same(arena, result);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
@@ -352,6 +426,7 @@ static int compare(hw_heads *h, const void *argument)
         print_tsv(result, o->matches);
     else
         print(h, result);
+    if (!o->matches) hw_heads_print_caveats(h, result);
     json_decref(result);
     return HW_CLI_DONE;
 }
@@ -378,7 +453,11 @@ const hw_cli_command hw_cli_heads_compare = {
         "head "
         "of one does what a head of the other does. Of two models differences have intervals over the sentences. Of "
         "several runs the figures have means and intervals over the runs; with --against, once for each model of a "
-        "second group, these are of the difference between the groups, paired where both have the same seeds.",
+        "second group, these are of the difference between the groups, paired where both have the same seeds, and it "
+        "is "
+        "said where and why they cannot be. Of sentences p is no less than their number and the resamples can tell. A "
+        "run "
+        "given twice in a group is refused.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .rules = rules,

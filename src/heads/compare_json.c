@@ -122,11 +122,20 @@ static const struct {
 };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
+/* A ratio whose parts are all nothing is none: one head a layer has no other to be compared with. */
+static bool is_defined(const hw_tally *tally)
+{
+    double sum[HW_TALLY_WIDTH];
+    if (!tally || !tally->count) return false;
+    hw_tally_sum(tally, sum);
+    return tally->score != hw_ratio_score || sum[1] != 0;
+}
+
 static double value_of(int figure, const hw_compared *run)
 {
-    const hw_tally *tally = figures[figure].tally ? figures[figure].tally(run) : NULL;
     if (figures[figure].value) return figures[figure].value(run);
-    return tally && tally->count ? hw_tally_score(tally) : NAN;
+    const hw_tally *tally = figures[figure].tally(run);
+    return is_defined(tally) ? hw_tally_score(tally) : NAN;
 }
 
 /* Two groups of runs, those of the second in the order of the first's seeds where all have a partner. */
@@ -134,7 +143,14 @@ typedef struct groups {
     int count[2];
     const hw_compared **run[2];
     bool paired;
+    const char *unpaired; /* why not; NULL where nothing is to be paired */
 } groups;
+
+static void leave_unpaired(groups *g, const char *why)
+{
+    g->paired = false;
+    g->unpaired = why;
+}
 
 static groups groups_of(const hw_compared *runs, int count, hw_arena *arena)
 {
@@ -144,15 +160,22 @@ static groups groups_of(const hw_compared *runs, int count, hw_arena *arena)
         for (int i = 0; i < count; i++)
             if (runs[i].against == (side == 1)) g.run[side][g.count[side]++] = &runs[i];
     }
-    if (g.count[0] != g.count[1]) g.paired = false;
+    if (!g.count[1] || (g.count[0] == 1 && g.count[1] == 1))
+        g.paired = false;
+    else if (g.count[0] != g.count[1])
+        leave_unpaired(&g, hw_arena_string(arena, "one group has %d %s, the other %d", g.count[0],
+                                           hw_plural(g.count[0], "run", "runs"), g.count[1]));
     for (int i = 0; i < g.count[0] && g.paired; i++) {
+        long long seed = g.run[0][i]->seed;
         int at = i;
-        while (at < g.count[1] && g.run[1][at]->seed != g.run[0][i]->seed) at++;
-        for (int k = 0; k < i; k++) g.paired &= g.run[0][k]->seed != g.run[0][i]->seed;
-        if (at == g.count[1]) {
-            g.paired = false;
-            break;
-        }
+        while (at < g.count[1] && g.run[1][at]->seed != seed) at++;
+        for (int k = 0; k < i; k++)
+            if (g.run[0][k]->seed == seed)
+                leave_unpaired(&g, hw_arena_string(arena, "two runs of one group have the seed %lld", seed));
+        if (at == g.count[1] && g.paired)
+            leave_unpaired(&g, hw_arena_string(arena, "%s with the seed %lld has no partner in the other group",
+                                               g.run[0][i]->name, seed));
+        if (!g.paired) break;
         const hw_compared *partner = g.run[1][at];
         g.run[1][at] = g.run[1][i];
         g.run[1][i] = partner;
@@ -165,7 +188,8 @@ static hw_difference difference_of(const groups *g, int figure, const double *a,
 {
     if (!g->count[1]) return hw_runs_mean(a, g->count[0]);
     if (g->count[0] > 1 || g->count[1] > 1) return hw_runs_difference(a, g->count[0], b, g->count[1], g->paired);
-    if (!figures[figure].tally) return (hw_difference){*b - *a, NAN, NAN, NAN};
+    if (!figures[figure].tally || isnan(*b - *a))
+        return (hw_difference){.value = *b - *a, .low = NAN, .high = NAN, .p = NAN};
     return hw_paired_difference(figures[figure].tally(g->run[0][0]), figures[figure].tally(g->run[1][0]), trials, seed);
 }
 
@@ -206,6 +230,7 @@ static json_t *figures_json(const hw_compared *runs, int count, int trials, uint
                               "low", number(d[f].low), "high", number(d[f].high));
         json_object_set_new(o, "p", has_p ? number(p[t]) : json_null());
         json_object_set_new(o, "p_raw", has_p ? number(d[f].p) : json_null());
+        json_object_set_new(o, "p_is_bound", json_boolean(has_p && d[f].p_is_bound));
         t += has_p;
         json_array_append_new(list, o);
     }
@@ -214,6 +239,8 @@ static json_t *figures_json(const hw_compared *runs, int count, int trials, uint
                             : g.count[0] == 1 && g.count[1] == 1 ? "sentences"
                             : g.paired                           ? "runs paired by seed"
                                                                  : "runs");
+    json_object_set_new(out, "runs", json_pack("[i, i]", g.count[0], g.count[1]));
+    json_object_set_new(out, "unpaired", g.unpaired ? hw_json_text(g.unpaired) : json_null());
     hw_arena_free(arena);
     return out;
 }
@@ -224,6 +251,7 @@ static json_t *models_json(const hw_compared *runs, int count)
     for (int i = 0; i < count; i++) {
         json_t *o = json_pack("{s:o, s:I, s:b}", "model", hw_json_text(runs[i].name), "seed", (json_int_t)runs[i].seed,
                               "against", runs[i].against);
+        json_object_set_new(o, "same_as", runs[i].same_as ? hw_json_text(runs[i].same_as) : json_null());
         for (int f = 0; f < FIGURES; f++) json_object_set_new(o, figures[f].name, number(value_of(f, &runs[i])));
         json_array_append_new(list, o);
     }
