@@ -205,11 +205,26 @@ START_TEST(importance_against_ablation)
         hw_importance_values(g, c->reading, c->normalised, values);
         for (int h = 0; h < 12; h++) changes[h] = a->items[h * HW_ABLATION_MODES + c->mode].loss.value;
         ck_assert_double_eq_tol(c->rho, hw_rank_correlation(values, changes, 12), 1e-9);
-        ck_assert(c->low <= c->high && c->low >= -1 && c->high <= 1);
+        ck_assert(c->low <= c->rho && c->rho <= c->high && c->low >= -1 && c->high <= 1);
         for (int i = 0; i < k; i++)
             ck_assert(x->check[i].reading != c->reading || x->check[i].normalised != c->normalised ||
                       x->check[i].mode != c->mode);
     }
+}
+END_TEST
+
+/* Drawing sentences anew blurs both sides of a correlation; its interval does not follow. */
+START_TEST(intervals_are_about_the_correlation)
+{
+    const hw_importance *x = hw_importance_study(bundle, &set, 200, 1, NULL, NULL, arena);
+    int lowered = 0;
+    for (int k = 0; k < x->checks; k++) {
+        const hw_importance_check *c = &x->check[k];
+        ck_assert_msg(c->low <= c->rho && c->rho <= c->high, "%g is not in [%g, %g]", c->rho, c->low, c->high);
+        ck_assert(c->low >= -1 && c->high <= 1 && fabs(c->resampled) <= 1);
+        lowered += c->resampled < c->rho;
+    }
+    ck_assert_int_gt(lowered, x->checks / 2);
 }
 END_TEST
 
@@ -270,6 +285,7 @@ Suite *test_heads_importance(void)
     tcase_add_checked_fixture(t, begin_random, end);
     tcase_add_loop_test(t, gradients_are_differences, 0, 2);
     tcase_add_test(t, readings);
+    tcase_add_test(t, intervals_are_about_the_correlation);
     suite_add_tcase(suite, t);
     t = tcase_create("known heads");
     tcase_add_checked_fixture(t, begin_wired, end);

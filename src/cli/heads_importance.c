@@ -18,15 +18,6 @@ static json_t *compute(hw_heads *h, hw_error *err)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static void print_interval(hw_cli_table *t, const json_t *o, int digits)
-{
-    double low = hw_study_number(o, "low"), high = hw_study_number(o, "high");
-    if (isnan(low))
-        hw_cli_cell(t, "none");
-    else
-        hw_cli_cell(t, "[%.*f, %.*f]", digits, low, digits, high);
-}
-
 /* A head's readings stand one after another. */
 static void print_heads(hw_cli *cli, const json_t *rows)
 {
@@ -37,45 +28,46 @@ static void print_heads(hw_cli *cli, const json_t *rows)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         if (i % HW_IMPORTANCE_READINGS == 0) hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "name")));
-        hw_cli_cell(t, "%.5f", hw_study_number(row, "value"));
-        print_interval(t, row, 5);
-        hw_cli_cell(t, "%.3f", hw_study_number(row, "normalised"));
+        hw_heads_number(t, row, "value", 1, 5, false);
+        hw_heads_interval(t, row, "low", "high", 1, 5, false);
+        hw_heads_number(t, row, "normalised", 1, 3, false);
     }
     hw_cli_table_print(t, stdout);
 }
 
 static void print_checks(hw_cli *cli, const json_t *rows)
 {
-    hw_cli_table *t = hw_cli_table_new(cli->arena, "lllrl");
-    static const char *const titles[] = {"reading", "normalised", "ablation", "rank correlation", "95 %"};
-    for (int i = 0; i < 5; i++) hw_cli_cell(t, "%s", titles[i]);
+    hw_cli_table *t = hw_cli_table_new(cli->arena, "lllrlr");
+    static const char *const titles[] = {"reading", "normalised", "ablation", "rank correlation", "95 %", "resampled"};
+    for (int i = 0; i < 6; i++) hw_cli_cell(t, "%s", titles[i]);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "reading")));
         hw_cli_cell(t, "%s", json_is_true(json_object_get(row, "normalised")) ? "a layer" : "no");
         hw_cli_cell(t, "%s", json_string_value(json_object_get(row, "mode")));
-        hw_cli_cell(t, "%.3f", hw_study_number(row, "rho"));
-        print_interval(t, row, 3);
+        hw_heads_number(t, row, "rho", 1, 3, false);
+        hw_heads_interval(t, row, "low", "high", 1, 3, false);
+        hw_heads_number(t, row, "resampled", 1, 3, false);
     }
     hw_cli_table_print(t, stdout);
 }
 
 static void print(hw_heads *h, const json_t *result)
 {
-    printf("%s on %s, %.0f sentences: importance, |dL/dxi|\n", h->model,
-           json_string_value(json_object_get(result, "data")), hw_study_number(result, "sentences"));
+    printf("%s on %s, %s: importance, |dL/dxi|\n", h->model, hw_study_text(result, "data"),
+           hw_heads_sentences(h, result));
     print_heads(h->cli, json_object_get(result, "heads"));
     printf("\nhow well it foretells the change of loss when a head is ablated\n");
     print_checks(h->cli, json_object_get(result, "correlations"));
     putchar('\n');
-    hw_cli_wrap(stdout,
-                "L is -log p of a sentence's target, xi a head's gate. By token: the mean of |dL/dxi| over query rows; "
-                "by sentence: the mean over sentences of |the sum over its rows|. Of its layer: divided by the root of "
-                "the sum of squares over the heads of the same attention. A gradient tells what a small change of the "
-                "gate would do; the rank correlations tell how far it can be trusted about a large one. Intervals are "
-                "over sentences and speak of this model only.",
-                0, 0, 100);
-    putchar('\n');
+    hw_heads_say(
+        "L is -log p of a sentence's target, xi a head's gate. By token: the mean of |dL/dxi| over query rows; by "
+        "sentence: the mean over sentences of |the sum over its rows|. Of its layer: divided by the root of the "
+        "sum of squares over the heads of the same attention. A gradient tells what a small change of the gate "
+        "would do; the rank correlations tell how far it can be trusted about a large one. Intervals are over "
+        "sentences and speak of this model only. Resampled: the mean correlation when sentences are drawn anew, "
+        "which blurs both sides and lowers it; its interval is freed of that, and tells where the correlation "
+        "would be with as many other sentences, not with more. \"-\": where all heads are equal there is none.");
 }
 
 static const char *const columns[] = {"name", "reading", "value", "low", "high", "normalised", NULL};
@@ -99,7 +91,8 @@ const hw_cli_command hw_cli_heads_importance = {
         "How much the loss would change with each head's gate: the expected |dL/dxi| of Michel et al. 2019, over "
         "tokens "
         "and over sentences, as it is and normalised within each attention, with 95 % intervals; and Spearman's rank "
-        "correlation of each with the change of loss when heads are ablated (by zero, mean and uniform attention).",
+        "correlation of each with the change of loss when heads are ablated (by zero, mean and uniform attention). "
+        "Drawing sentences anew lowers a correlation, so its interval is taken about the mean of the resamples.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .run = run,

@@ -196,17 +196,17 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The interval of check k over the trials that gave a figure at all. */
+/* The basic interval of Davison and Hinkley 1997, equation 5.6, less the bias; where all trials gave a figure. */
 static void interval_of(const check *c, int k, int trials, double *sorted, hw_importance_check *out)
 {
-    int n = 0;
-    for (int t = 0; t < trials; t++)
-        if (!isnan(c->rho[t * c->checks + k])) sorted[n++] = c->rho[t * c->checks + k];
-    out->low = out->high = NAN;
-    if (n < trials || c->gradients->set->count < 2) return;
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
-    out->low = sorted[n / 40];
-    out->high = sorted[n - n / 40 - 1];
+    double mean = 0;
+    for (int t = 0; t < trials; t++) mean += (sorted[t] = c->rho[t * c->checks + k]) / trials;
+    out->low = out->high = out->resampled = NAN;
+    if (isnan(mean) || isnan(out->rho) || c->gradients->set->count < 2) return;
+    qsort(sorted, (size_t)trials, sizeof *sorted, ascending);
+    out->resampled = mean;
+    out->low = fmax(-1, out->rho - fmax(0, sorted[trials - trials / 40 - 1] - mean)); /* 0: but for rounding */
+    out->high = fmin(1, out->rho + fmax(0, mean - sorted[trials / 40]));
 }
 
 static void study_checks(hw_importance *x, check *c, hw_arena *arena)
@@ -266,10 +266,10 @@ json_t *hw_importance_json(const hw_importance *x)
     }
     for (int i = 0; i < x->checks; i++) {
         const hw_importance_check *c = &x->check[i];
-        json_array_append_new(checks,
-                              json_pack("{s:s, s:b, s:s, s:o, s:o, s:o}", "reading", hw_importance_readings[c->reading],
-                                        "normalised", c->normalised, "mode", hw_ablation_modes[c->mode], "rho",
-                                        number(c->rho), "low", number(c->low), "high", number(c->high)));
+        json_array_append_new(
+            checks, json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o}", "reading", hw_importance_readings[c->reading],
+                              "normalised", c->normalised, "mode", hw_ablation_modes[c->mode], "rho", number(c->rho),
+                              "low", number(c->low), "high", number(c->high), "resampled", number(c->resampled)));
     }
     return json_pack("{s:I, s:i, s:o, s:o}", "sentences", (json_int_t)x->sentences, "trials", x->trials, "heads", heads,
                      "correlations", checks);
