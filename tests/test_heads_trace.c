@@ -239,6 +239,53 @@ START_TEST(arises_when_it_comes_to_stay)
 }
 END_TEST
 
+/* What only the last validation saw is marked, wherever it is said. */
+START_TEST(not_confirmed_yet)
+{
+    static const struct {
+        const char *a;
+        bool open;
+    } cases[] = {{"0001", true}, {"1101", true}, {"1", true}, {"0011", false}, {"1110", false}, {"0000", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        by_hand(cases[i].a, "1000" + (4 - strlen(cases[i].a)));
+        json_t *trace = load();
+        const json_t *head = json_array_get(json_object_get(trace, "heads"), 0);
+        const json_t *is = json_object_get(json_array_get(json_object_get(head, "roles"), 0), "unconfirmed");
+        ck_assert_msg(json_is_boolean(is) && json_is_true(is) == cases[i].open, "%s", cases[i].a);
+        json_decref(trace);
+    }
+    by_hand("0001", "0000");
+    json_t *trace = load();
+    ck_assert(json_is_true(json_object_get(json_array_get(json_object_get(trace, "roles"), 0), "unconfirmed")));
+    FILE *out = fopen(scratch_path("t.svg"), "w");
+    hw_trace_draw(out, trace);
+    fclose(out);
+    json_decref(trace);
+    char *svg = scratch_read(scratch_path("t.svg"), NULL);
+    ck_assert_ptr_nonnull(strstr(svg, "encoder.0.self.0 (not confirmed yet)"));
+    free(svg);
+}
+END_TEST
+
+/* Of two heads of the encoder only "previous" is told, so the other roles were not tested, with gold or without. */
+START_TEST(roles_not_tested)
+{
+    by_hand("01", "00");
+    json_t *trace = load();
+    const json_t *all = json_object_get(trace, "untested");
+    int with_gold = 0;
+    ck_assert_uint_ge(json_array_size(all), 10);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *u = json_array_get(all, i);
+        ck_assert_str_eq(text(u, "in"), "encoder");
+        ck_assert(strcmp(text(u, "role"), "previous") && strcmp(text(u, "role"), "aligned"));
+        with_gold += strstr(text(u, "why"), "no gold beside the validation set") != NULL;
+    }
+    ck_assert_int_eq(with_gold, 10);
+    json_decref(trace);
+}
+END_TEST
+
 START_TEST(no_head_with_a_role)
 {
     by_hand("000", "000");
@@ -341,6 +388,16 @@ START_TEST(command)
     o = RUN("heads", "trace", model, "--tsv");
     ck_assert_uint_eq((size_t)occurrences(o->out, "\n"), results + 1);
     ck_assert_ptr_eq(strstr(o->out, "name\trole\tsubset\tstep\tarises\tfirst\tscore"), o->out);
+    /* A role of the last validation: the mark, and what it means. */
+    by_hand("0001", "0000");
+    size_t size;
+    char *lines = scratch_read(scratch_path("m/heads_trace.tsv"), &size);
+    scratch_text("run/heads_trace.tsv", lines);
+    free(lines);
+    o = RUN("heads", "trace", model);
+    ck_assert_ptr_nonnull(strstr(o->out, "40 ?"));
+    ck_assert_ptr_nonnull(strstr(o->out, "?: seen at the last validation only"));
+    ck_assert_ptr_nonnull(strstr(o->out, "Not tested: next"));
     train_whole(train_config(arena, "blind", ""), 1);
     o = RUN("heads", "trace", scratch_path("blind"));
     ck_assert_int_eq(o->status, 1);
@@ -365,6 +422,8 @@ Suite *test_heads_trace(void)
     tcase_add_test(t, training_does_not_notice);
     tcase_add_test(t, what_cannot_be_tracked);
     tcase_add_loop_test(t, arises_when_it_comes_to_stay, 0, sizeof courses / sizeof *courses);
+    tcase_add_test(t, not_confirmed_yet);
+    tcase_add_test(t, roles_not_tested);
     tcase_add_test(t, no_head_with_a_role);
     tcase_add_test(t, a_line_a_head);
     tcase_add_test(t, a_last_validation_cut_short);

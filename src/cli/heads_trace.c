@@ -37,6 +37,15 @@ static void step_cell(hw_cli_table *t, const json_t *o, const char *key)
     hw_cli_cell(t, "%s", json_is_integer(x) ? hw_thousands(json_integer_value(x), digits) : "-");
 }
 
+/* When it arises, and a mark where only the last validation says so. */
+static void arises_cell(hw_cli_table *t, const json_t *o)
+{
+    char digits[32];
+    const json_t *x = json_object_get(o, "arises");
+    bool open = json_is_true(json_object_get(o, "unconfirmed"));
+    hw_cli_cell(t, "%s%s", json_is_integer(x) ? hw_thousands(json_integer_value(x), digits) : "-", open ? " ?" : "");
+}
+
 static void score_cell(hw_cli_table *t, const json_t *x)
 {
     if (json_is_number(x))
@@ -83,7 +92,7 @@ static void print_heads(hw_arena *arena, const json_t *trace, bool all)
             hw_cli_cell(t, "%s", word(head, "name"));
             hw_cli_cell(t, "%s", word(r, "role"));
             scope_cell(t, r);
-            step_cell(t, r, "arises"), step_cell(t, r, "first");
+            arises_cell(t, r), step_cell(t, r, "first");
             score_cell(t, json_object_get(r, "score")), score_cell(t, json_object_get(r, "baseline"));
             hw_cli_cell(t, "%s", bars(arena, json_object_get(r, "scores"), BARS));
             shown++;
@@ -108,7 +117,7 @@ static void print_roles(hw_arena *arena, const json_t *trace)
     {
         hw_cli_cell(t, "%s", word(r, "role"));
         scope_cell(t, r);
-        step_cell(t, r, "arises");
+        arises_cell(t, r);
         hw_cli_cell(t, "%s", *word(r, "name") ? word(r, "name") : "-");
         step_cell(t, r, "first"), step_cell(t, r, "heads");
     }
@@ -133,6 +142,15 @@ static void print_course(hw_arena *arena, const json_t *trace)
     hw_cli_table_print(t, stdout);
 }
 
+static bool any_unconfirmed(const json_t *trace)
+{
+    size_t h, i;
+    json_t *head, *r;
+    json_array_foreach(json_object_get(trace, "heads"), h, head) json_array_foreach(
+        json_object_get(head, "roles"), i, r) if (json_is_true(json_object_get(r, "unconfirmed"))) return true;
+    return false;
+}
+
 static void print(hw_cli *cli, const json_t *trace, bool all)
 {
     printf("%s: roles over training, on the first %.0f pairs of the validation set (or all)\n", cli->arguments[0],
@@ -148,6 +166,8 @@ static void print(hw_cli *cli, const json_t *trace, bool all)
                 "This is one run: another seed may grow other heads at other times.",
                 0, 0, 100);
     putchar('\n');
+    if (any_unconfirmed(trace)) printf("?: seen at the last validation only, and not yet confirmed by a later one.\n");
+    hw_heads_print_untested(cli->arena, trace);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
@@ -167,8 +187,8 @@ static bool draw(const char *path, const json_t *trace, hw_error *err)
     return hw_atomic_commit(&file, err);
 }
 
-static const char *const columns[] = {"name",  "role",     "subset", "step",  "arises", "first",
-                                      "score", "baseline", "p",      "found", "scores", NULL};
+static const char *const columns[] = {"name",     "role", "subset", "step",   "arises",      "first", "score",
+                                      "baseline", "p",    "found",  "scores", "unconfirmed", NULL};
 
 static int run(hw_cli *cli)
 {
@@ -199,7 +219,7 @@ const hw_cli_command hw_cli_heads_trace = {
         "When did each role arise in training? Reads heads_trace.tsv in the model directory, which a training "
         "with training.track_heads leaves: at every validation each head's score in each role, and "
         "statistics. Prints a line for each head and role that came to stay, the earliest head of each role, "
-        "and the course of the whole.",
+        "and the course of the whole. What came at the very last validation is marked: it is not confirmed yet.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .rules = rules,

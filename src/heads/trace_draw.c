@@ -48,8 +48,9 @@ static void draw_frame(const panel *p)
             : !strcmp(hw_study_text(r, "step"), "fed") ? ", word fed"
                                                        : ", word predicted");
     if (has(r, "arises"))
-        fprintf(p->out, "<text x=\"%d\" y=\"%d\">from step %.0f on: %s</text>\n", p->left + LEFT, p->top + 38,
-                number(r, "arises"), hw_study_text(r, "name"));
+        fprintf(p->out, "<text x=\"%d\" y=\"%d\">from step %.0f on: %s%s</text>\n", p->left + LEFT, p->top + 38,
+                number(r, "arises"), hw_study_text(r, "name"),
+                json_is_true(json_object_get(r, "unconfirmed")) ? " (not confirmed yet)" : "");
     else
         fprintf(p->out, "<text x=\"%d\" y=\"%d\">seen at step %.0f, does not stay</text>\n", p->left + LEFT,
                 p->top + 38, number(r, "first"));

@@ -2,12 +2,14 @@
  *
  * Every validation left the same figures in the same order, so the file is a table of series by steps. A role arises in
  * a head at the first validation from which on the head has it until the end; what came and went does not count, but
- * stands there as the first time that it was seen. */
+ * stands there as the first time that it was seen. What came at the very last validation may go at the next: it is not
+ * confirmed yet. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <headwise/heads.h>
+#include "heads/diversity.h"
+#include "role.h"
 
 enum { STEP, NAME, FIGURE, SUBSET, AT, VALUE, BASELINE, P, FOUND, COLUMNS };
 
@@ -121,6 +123,9 @@ static int64_t arises(const trace *t, int64_t series)
     return step < t->steps ? step : -1;
 }
 
+/* Has no later validation seen it again? */
+static json_t *unconfirmed(const trace *t, int64_t from) { return json_boolean(from == t->steps - 1); }
+
 static int64_t first_seen(const trace *t, int64_t series)
 {
     for (int64_t step = 0; step < t->steps; step++)
@@ -140,6 +145,7 @@ static json_t *role_json(const trace *t, int64_t series)
     json_t *o = json_pack("{s:s}", "role", last->cell[FIGURE]), *scores = json_array(), *held = json_array();
     add_scope(o, last);
     json_object_set_new(o, "arises", step_or_null(t, arises(t, series)));
+    json_object_set_new(o, "unconfirmed", unconfirmed(t, arises(t, series)));
     json_object_set_new(o, "first", step_or_null(t, first_seen(t, series)));
     json_object_set_new(o, "score", real(last->value));
     json_object_set_new(o, "baseline", real(last->baseline));
@@ -206,6 +212,7 @@ static json_t *over_heads(const trace *t, int64_t series)
     json_t *o = json_pack("{s:s}", "role", at(t, 0, series)->cell[FIGURE]);
     add_scope(o, at(t, 0, series));
     json_object_set_new(o, "arises", step_or_null(t, stays));
+    json_object_set_new(o, "unconfirmed", unconfirmed(t, stays));
     json_object_set_new(o, "name", stays_in >= 0 ? json_string(at(t, 0, stays_in)->cell[NAME]) : json_null());
     json_object_set_new(o, "first", step_or_null(t, seen));
     json_object_set_new(o, "heads", json_integer(heads));
@@ -264,12 +271,47 @@ static json_t *course_json(const trace *t)
     return list;
 }
 
+static bool is_tested(const trace *t, const hw_role *role, hw_attention_kind kind)
+{
+    for (int64_t s = 0; s < t->series; s++)
+        if (at(t, 0, s)->is_role && hw_head_kind_of(at(t, 0, s)->cell[NAME]) == kind &&
+            !strcmp(at(t, 0, s)->cell[FIGURE], role->name))
+            return true;
+    return false;
+}
+
+static bool has_heads(const trace *t, hw_attention_kind kind)
+{
+    for (int64_t s = 0; s < t->series; s++)
+        if (hw_head_kind_of(at(t, 0, s)->cell[NAME]) == kind) return true;
+    return false;
+}
+
+/* The roles of the table that nothing is said of, although there are heads that could have them. */
+static json_t *untested_json(const trace *t)
+{
+    json_t *list = json_array();
+    const hw_role *role;
+    for (int k = 0; k < HW_ATTENTION_KINDS; k++) {
+        hw_attention_kind kind = (hw_attention_kind)k;
+        for (int i = 0; has_heads(t, kind) && (role = hw_role_at(i)); i++) {
+            if (!(role->kinds & 1u << k) || is_tested(t, role, kind)) continue;
+            const char *why = role->gold == HW_GOLD_NONE
+                                  ? "there was no case in the first pairs of the validation set"
+                                  : "there was no gold beside the validation set, or no case in its first pairs";
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s}", "role", role->name, "in", hw_kind_name(kind), "why", why));
+        }
+    }
+    return list;
+}
+
 static json_t *trace_json(const trace *t)
 {
     json_t *steps = json_array();
     for (int64_t i = 0; i < t->steps; i++) json_array_append_new(steps, json_integer(at(t, i, 0)->step));
-    return json_pack("{s:o, s:o, s:o, s:o}", "steps", steps, "course", course_json(t), "roles", roles_json(t), "heads",
-                     heads_json(t));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "steps", steps, "course", course_json(t), "roles", roles_json(t),
+                     "untested", untested_json(t), "heads", heads_json(t));
 }
 
 json_t *hw_trace_load(const char *model, hw_error *err)
