@@ -57,7 +57,8 @@ function roleCourse(result, role) {
         ring: isNumber(r.arises) ? result.steps.find((x) => x >= r.arises) : undefined }))
         .sort((a, b) => a.strong - b.strong);
     const baseline = lines.map((r) => r.baseline).find(isNumber);
-    const note = isNumber(role.arises) ? 'from step ' + count(role.arises) + ' on: ' + role.name : 'seen at step ' +
+    const note = isNumber(role.arises) ? 'from step ' + count(role.arises) + ' on: ' + role.name + (role.unconfirmed
+        ? ' (not confirmed yet)' : '') : 'seen at step ' +
         count(role.first) + ', does not stay';
     return figure('trace-' + scopedRole(role), scopedRole(role) + ': ' + note, (width) => lineChart(series, width, {
         title: 'Role ' + scopedRole(role) + ' over training, ' + note, x: 'training step', low: 0, high: 1, height: 190,
@@ -66,7 +67,7 @@ function roleCourse(result, role) {
 
 function traceSection(result) {
     const stepColumns = ['arises', 'first'].map((key) => ({ title: key === 'first' ? 'first seen' : key, value: (r) => r[key],
-        text: (r) => (isNumber(r[key]) ? count(r[key]) : '\u2013') }));
+        text: (r) => (isNumber(r[key]) ? count(r[key]) + (key === 'arises' && r.unconfirmed ? ' ?' : '') : '\u2013') }));
     const roleColumn = { title: 'role', left: true, value: (r) => r.role };
     const scopeColumn = { title: 'where', left: true, value: (r) => scopeMark(r) };
     const rows = result.heads.flatMap((h) => h.roles.filter((r) => isNumber(r.first)).map((r) => ({ ...r, name: h.name })));
@@ -74,7 +75,8 @@ function traceSection(result) {
         points: result.course.map((r) => ({ x: r.training_step, y: r[key], says: 'step ' + count(r.training_step) + ': ' +
             fixed(r[key], digits) })), dots: true }], width, { title, x: 'training step', low: 0, height: 190 }), { most: 420 });
     return [el('p', {}, 'At ' + plural(result.steps.length, 'validation') + ', on ' + plural(result.sentences, 'pair') +
-        ' of the validation set at most. A role arises in a head at the first validation from which on it has it to the end.'),
+        ' of the validation set at most. A role arises in a head at the first validation from which on it has it to the end.' +
+        (result.heads.some((h) => h.roles.some((r) => r.unconfirmed)) ? ' ?: at the last one only, not confirmed yet.' : '')),
     el('div', { class: 'maps' }, course('heads_with_role', 'heads with a role', 0), course('relative_entropy',
         'entropy over its largest value, mean of the heads', 3), result.roles.map((r) => roleCourse(result, r))),
     el('p', { class: 'key' }, 'Strong lines: heads that have the role at the end, with a ring where it arises. Dashed: the ' +
@@ -159,9 +161,11 @@ function compareSection(result) {
         others && { title: 'difference', value: (r) => r.difference, text: (r) => comparedText(r, r.difference, true) },
         { title: '95\u202f%', value: (r) => r.low, text: (r) => (isNumber(r.low) ? '[' + comparedText(r, r.low, others) + ', ' +
             comparedText(r, r.high, others) + ']' : '\u2013') },
-        others && { title: 'p', says: 'after Holm over these figures', value: (r) => r.p, text: (r) => probability(r.p) }];
+        others && { title: 'p', says: 'after Holm over these figures', value: (r) => r.p, text: (r) => (r.p_is_bound && r.p < 1 ?
+            '< ' : '') + probability(r.p) }];
     return [el('p', {}, 'Intervals are over ' + result.over + '.' + (result.over === 'sentences' ? ' They tell these two models ' +
-        'apart, not two ways of training.' : '')),
+        'apart, not two ways of training.' : '') + result.models.filter((m) => m.same_as).map((m) => ' ' + m.model + ' and ' +
+        m.same_as + ' are the same run: their weights are the same.').join('')),
     sortableTable('compared', 'Figures side by side', figureColumns.filter(Boolean), result.figures),
     result.matching.map((m) => el('p', {}, 'Matched one to one with ', el('b', {}, m.with), ', heads of ' + first + ' are at a ' +
         'mean Jensen-Shannon distance of ' + fixed(m.js, 3) + '; any two are at ' + fixed(m.chance, 3) + '. Of ' +

@@ -143,7 +143,8 @@ function importanceSection(result) {
             [{ title: 'reading', left: true, value: (r) => r.reading },
                 { title: 'normalised', left: true, value: (r) => (r.normalised ? 'a layer' : 'no') },
                 { title: 'ablation', left: true, value: (r) => r.mode }, numberColumn('rank correlation', 'rho', 3),
-                intervalColumn(3)], result.correlations)];
+                intervalColumn(3), numberColumn('resampled', 'resampled', 3, 'the mean when sentences are drawn anew, which ' +
+                    'blurs both sides and lowers it; the interval is freed of that')], result.correlations)];
 }
 
 /* ---- statistics ---- */
@@ -233,7 +234,25 @@ function resultSections() {
     const known = SECTIONS.filter((s) => RESULTS[s.name]);
     const others = Object.keys(RESULTS).filter((n) => !SECTIONS.some((s) => s.name === n)).map((name) => ({ name,
         title: name[0].toUpperCase() + name.slice(1), says: '', draw: plainSection }));
-    return [...known, ...others].map((s) => section(s.name, s.title, s.says, s.draw(RESULTS[s.name], s.name)));
+    return [...known, ...others].map((s) => section(s.name, s.title, s.says, caveats(RESULTS[s.name]),
+        s.draw(RESULTS[s.name], s.name)));
+}
+
+/* What a reader must know before he believes a result: see src/cli/heads_text.c, which says the same. */
+function caveats(result) {
+    const groups = new Map();
+    for (const u of result.untested || []) {
+        const group = '(' + u.in + '): ' + u.why;
+        groups.set(group, [...(groups.get(group) || []), u.role]);
+    }
+    const few = result.interval_sentences;
+    return [result.chosen_on_scored && el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), 'Also in the ' +
+        'validation set, on which the choice was made: ' + plural(result.shared_sentences, 'sentence') + ' of those scored ' +
+        'here. What is chosen on sentences looks better on them than on others.'),
+    result.rough_intervals && el('p', { class: 'caveat' }, few < 2 ? 'Of one sentence there is no interval, and it tells nothing of others.'
+        : 'Intervals from ' + count(few) + ' sentences are rough, and rather too narrow.'),
+    groups.size > 0 && el('p', { class: 'caveat' }, 'Not tested: ' + [...groups].map(([group, roles]) => roles.join(', ') + ' ' +
+        group).join('; ') + '.')];
 }
 
 function notes(name) {
