@@ -68,7 +68,10 @@ static const char directory[] =
     "head -n 3 $TOP/data/toy/test.en > file.en\n"
     "printf 'le\\n\\nla\\n' > begun.fr\n"
     "mkdir models/toy && cp $TOP/models/toy/* models/toy 2> /dev/null || :\n"
-    "for name in a b c; do ln -s toy models/$name; done\n";
+    "for name in a c; do ln -s toy models/$name; done\n"
+    /* b is another run: one weight of it is a little larger or smaller. */
+    "cp -r models/toy models/b && printf x | dd conv=notrunc bs=1 of=models/b/model.safetensors "
+    "seek=$(($(stat -c %s models/b/model.safetensors) - 4)) 2> /dev/null\n";
 
 /* ---- reading README ---------------------------------------------------------------------------------------------- */
 
