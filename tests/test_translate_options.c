@@ -293,6 +293,8 @@ static const struct {
      "--n-best: decoding.n_best: 3 is more than the beam lets finish with decoding.patience 0.5"},
     {2, "translate @/model --beam 3 --patience 0.1",
      "--patience: decoding.n_best: 1 is more than the beam lets finish with decoding.patience 0.1"},
+    {2, "translate @/model --seed 3",
+     "--seed: nothing is drawn, so there is no seed; --sampling, --temperature, --top-k or --top-p draw"},
     {2, "translate @/model --min-length 10",
      "--min-length: decoding.min_length: 10 is more than decoding.max_length 9"},
     {1, "translate @/model --prefix-file @/none", "@/none: there is no such file of prefixes"},

@@ -108,5 +108,8 @@ bool hw_cli_decoding_apply(const hw_cli *cli, hw_config *config, hw_error *err)
         if (!hw_config_set_from(config, place, blank + 1, err)) return false;
     }
     settle(config);
-    return true;
+    const char *seed = hw_config_place(config, "decoding.seed");
+    if (!seed || strcmp(seed, "--seed") || config->decoding.sampling) return true;
+    return hw_fail(err,
+                   "--seed: nothing is drawn, so there is no seed; --sampling, --temperature, --top-k or --top-p draw");
 }
