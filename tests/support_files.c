@@ -79,7 +79,7 @@ static int no_temporary(const char *path, const struct stat *status, int type, s
 
 void nothing_half_written(const char *name)
 {
-    ck_assert_int_eq(nftw(scratch_path(name), no_temporary, 16, FTW_PHYS), 0);
+    if (hw_file_exists(scratch_path(name))) ck_assert_int_eq(nftw(scratch_path(name), no_temporary, 16, FTW_PHYS), 0);
 }
 
 static void read_back(const char *path, char *to, size_t size)

@@ -59,6 +59,7 @@ bool hw_run_take(hw_run *r, hw_error *err)
     char path[HW_PATH], name[128];
     const char *directory = r->config->training.model_dir;
     snprintf(name, sizeof name, KEPT "/" KEPT_FORM, INT64_MAX); /* the longest */
+    r->made = !hw_file_exists(directory);
     if (!hw_bundle_path(path, directory, name, err) || !hw_directory_make(directory, err) || !lock(r, directory, err))
         return false;
     hw_atomic_clean(directory); /* what a killed run left half-written */

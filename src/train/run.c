@@ -279,6 +279,7 @@ bool hw_train(const hw_config *config, const hw_train_options *options, hw_train
     hw_bundle_free(r.bundle);
     hw_arena_free(r.batch_arena);
     hw_arena_free(r.arena);
+    if (!ok && r.made) rmdir(config->training.model_dir); /* where nothing was written into it */
     if (r.lock >= 0) close(r.lock);
     return ok;
 }

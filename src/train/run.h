@@ -25,6 +25,7 @@ typedef struct hw_run {
     hw_log train_log, valid_log, times_log, trace_log;
     hw_events events;        /* for TensorBoard, where asked for */
     int lock;                /* descriptor of the directory; -1: not held */
+    bool made;               /* the directory, by this call */
     int64_t saved;           /* the last checkpoint's step */
     double began;            /* when this call did */
     int64_t tokens;          /* target tokens since then */
