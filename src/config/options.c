@@ -183,10 +183,10 @@ const hw_option hw_options[] = {
             "of all heads are taken at every validation, for `heads trace` (0: none;\n"
             "400 will do)"),
     CHOICE(training, metric, "bleu", HW_METRIC_EXACT_MATCH, "exact_match|bleu|chrf|token_accuracy|perplexity|loss",
-           "figure on the validation set by which the best model is chosen; of equal ones\n"
-           "the lower loss is better"),
+           "figure on the validation set by which the best model is chosen; of equal\n"
+           "ones the lower loss is better"),
     INTEGER(training, patience, "0", 0, ANY,
-            "validations in a row without a better figure that end the run\n"
+            "validations in a row without a better one (see metric) that end the run\n"
             "(0: any number goes by)"),
     NUMBER(training, ema, "0", 0, 0.999999,
            "decay a step of the exponential moving average of the weights, which\n"
