@@ -1,10 +1,11 @@
-/* Where output goes (tests/rows/outputs.txt), and what a signal leaves of it: nothing half-written, whatever the
- * command was doing. */
+/* Where output goes (tests/rows/outputs.txt), every command in trouble (tests/rows/everywhere.txt), and what a signal leaves
+ * of it: nothing half-written, whatever the command was doing. */
 #include <check.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@
 #include "support_train.h"
 
 START_TEST(outputs) { rows_run("outputs", _i); }
+END_TEST
+
+START_TEST(everywhere) { rows_run("everywhere", _i); }
 END_TEST
 
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
@@ -81,10 +85,13 @@ START_TEST(a_second_signal_ends_training_at_once)
     hw_random random = hw_random_new(11, 0);
     hw_error err;
     hw_run_state state;
+    struct stat said;
     ck_assert(hw_config_save(c, scratch_path("run.yaml"), &err));
     for (int i = 0; i < 12; i++) {
+        unlink(scratch_path("said"));
         pid_t child = start("train @/run.yaml", NULL);
         int status;
+        while (stat(scratch_path("said"), &said) || !said.st_size) usleep(1000); /* it speaks when it handles signals */
         while (!hw_file_exists(scratch_path("model/model.safetensors"))) usleep(1000);
         usleep((useconds_t)hw_random_below(&random, 20000));
         kill(child, pairs[i % 4][0]);
@@ -108,6 +115,7 @@ Suite *test_cli_outputs(void)
     TCase *t = tcase_create("rows");
     tcase_add_checked_fixture(t, scratch_begin_in_memory, scratch_end);
     tcase_add_loop_test(t, outputs, 0, rows_count("outputs"));
+    tcase_add_loop_test(t, everywhere, 0, rows_count("everywhere"));
     suite_add_tcase(suite, t);
     t = tcase_create("signals");
     tcase_add_checked_fixture(t, scratch_begin_in_memory, scratch_end);
