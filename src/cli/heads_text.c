@@ -93,9 +93,9 @@ static const char *chosen_text(hw_arena *arena, const json_t *result)
 {
     int64_t shared = json_integer_value(json_object_get(result, "shared_sentences"));
     return hw_arena_string(arena,
-                           "NOTE: %lld %s scored here %s also in the set on which the choice was made (data.valid). "
-                           "What is chosen on sentences looks better on them than on others: take these figures "
-                           "for too good, or name another set by --data.",
+                           "NOTE: %lld %s scored here %s also in the set that was chosen or learnt on (data.valid). "
+                           "What is chosen or learnt on sentences looks better on them than on others: take these "
+                           "figures for too good, or name another set by --data.",
                            (long long)shared, hw_plural(shared, "sentence", "sentences"),
                            hw_plural(shared, "stands", "stand"));
 }
