@@ -211,8 +211,9 @@ static const struct {
     const char *name;
     int64_t step;
 } written[] = {
-    {"source.vocab", 0}, {"target.vocab", 0}, {"config.yaml", 0}, {"train.tsv", 0}, {"valid.tsv", 0}, {"times.tsv", 0},
-    {"checkpoint.safetensors", 3}, {"model.safetensors", 3}, {"curves.svg", 3}, {"checkpoints/step-10.safetensors", 3},
+    {"source.vocab", 0}, {"target.vocab", 0}, {"config.yaml", 0}, {"corpus.json", 0}, {"train.tsv", 0}, {"valid.tsv", 0},
+    {"times.tsv", 0}, {"heads_trace.tsv", 0}, {"gates.tsv", 3}, {"checkpoint.safetensors", 3}, {"model.safetensors", 3},
+    {"curves.svg", 3}, {"checkpoints/step-10.safetensors", 3},
 };
 static const char *blocked;
 static int64_t blocked_at;
@@ -228,7 +229,8 @@ static void block(const train_call *one, int64_t step)
 
 START_TEST(one_file_cannot_be_written)
 {
-    const char *settings = "training.keep_checkpoints=9";
+    bool gates = !strcmp(written[_i].name, "gates.tsv"); /* which have no weights of former steps */
+    const char *settings = gates ? "training.head_l0.weight=0.01" : "training.keep_checkpoints=9;training.track_heads=6";
     const hw_config *c = train_config(arena, "model", settings);
     blocked = scratch_path(hw_arena_string(arena, "model/%s", written[_i].name));
     blocked_at = written[_i].step;
@@ -303,25 +305,35 @@ START_TEST(a_file_does_not_fit)
 }
 END_TEST
 
-/* The line's beginning would fit. */
+/* A line of each log, whose beginning would fit. The log is the largest file of all, by lines that a run which goes on
+ * drops. */
+static const char *const logs[] = {"train.tsv", "valid.tsv", "times.tsv", "heads_trace.tsv"};
+static const char *limited;
+
 static void limit_log(const train_call *one, int64_t step)
 {
     (void)one;
-    if (step == 11) limit_files(size_of("model/train.tsv") + 5);
+    if (step != 11) return;
+    FILE *log = fopen(scratch_path(limited), "a");
+    for (int i = 0; i < 100000; i++) fputs("99999\t0\n", log);
+    fclose(log);
+    limit_files(size_of(limited) + 1);
 }
 
 START_TEST(a_line_does_not_fit)
 {
-    const hw_config *c = train_config(arena, "model", "");
+    const char *settings = "training.track_heads=6";
+    const hw_config *c = train_config(arena, "model", settings);
+    limited = hw_arena_string(arena, "model/%s", logs[_i]);
     call.after_step = limit_log;
-    train_refused(&call, c,
-                  hw_arena_string(arena, "%s/train.tsv: cannot be written: File too large", c->training.model_dir));
+    train_refused(&call, c, hw_arena_string(arena, "%s: cannot be written: File too large", scratch_path(limited)));
     limit_files(-1);
-    char *text = scratch_read(scratch_path("model/train.tsv"), NULL);
+    char *text = scratch_read(scratch_path(limited), NULL);
     ck_assert_str_eq(text + strlen(text) - 1, "\n");
     free(text);
     check_directory(scratch_path("model"));
-    recovers(c, "");
+    call.after_step = NULL;
+    recovers(c, settings);
 }
 END_TEST
 
@@ -434,7 +446,7 @@ Suite *test_train_faults(void)
     tcase_add_test(t, the_directory_is_a_file);
     tcase_add_test(t, the_directory_is_read_only);
     tcase_add_loop_test(t, a_file_does_not_fit, 0, 3);
-    tcase_add_test(t, a_line_does_not_fit);
+    tcase_add_loop_test(t, a_line_does_not_fit, 0, sizeof logs / sizeof *logs);
     tcase_add_loop_test(t, the_disk_is_full, 0, sizeof fillings / sizeof *fillings);
     suite_add_tcase(suite, t);
     return suite;
