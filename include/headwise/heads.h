@@ -523,7 +523,8 @@ typedef struct hw_spread {
     double median, low, high; /* the least and the largest */
 } hw_spread;
 
-/* Target tokens a second: gated, removed, and how much faster the latter was in the same round (1: as fast). */
+/* Target tokens a second: with and without the heads, and how much faster it was without them in the same round (1: as
+ * fast). */
 typedef struct hw_removal_speed {
     hw_spread tokens[2], gain;
 } hw_removal_speed;
@@ -531,7 +532,7 @@ typedef struct hw_removal_speed {
 /* What it is worth to take heads out of a network and not only turn them down. */
 typedef struct hw_removal {
     double difference;      /* the largest, of any token's -log p, between gates at 0 and heads that are gone */
-    int64_t parameters[2];  /* gated, removed */
+    int64_t parameters[2];  /* with and without the heads */
     double work;            /* the share of floating-point operations of the multiplications that is saved */
     hw_removal_speed scored, translated; /* with the target fed; and when translating */
 } hw_removal;

@@ -210,7 +210,7 @@ static void print_removal(hw_heads *h, const hw_removal *r, const char *director
     for (int i = 0; i < count; i++) printf(" %s", names[i]);
     printf("\nlargest difference of any token's log-probability to the gated network: %.2g\n", r->difference);
     hw_cli_table *t = hw_cli_table_new(h->cli->arena, "lrrrl");
-    static const char *const titles[] = {"", "gates at 0", "removed", "change", "from, to"};
+    static const char *const titles[] = {"", "before", "without", "change", "from, to"};
     for (int i = 0; i < 5; i++) hw_cli_cell(t, "%s", titles[i]);
     hw_cli_cell(t, "parameters");
     for (int k = 0; k < 2; k++) hw_cli_cell(t, "%s", hw_thousands(r->parameters[k], text[k]));
