@@ -247,7 +247,7 @@ START_TEST(not_confirmed_yet)
         bool open;
     } cases[] = {{"0001", true}, {"1101", true}, {"1", true}, {"0011", false}, {"1110", false}, {"0000", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        by_hand(cases[i].a, "1000" + (4 - strlen(cases[i].a)));
+        by_hand(cases[i].a, &"1000"[4 - strlen(cases[i].a)]);
         json_t *trace = load();
         const json_t *head = json_array_get(json_object_get(trace, "heads"), 0);
         const json_t *is = json_object_get(json_array_get(json_object_get(head, "roles"), 0), "unconfirmed");
