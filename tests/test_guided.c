@@ -169,22 +169,37 @@ static const char *piece_text(const hw_side *side, const int32_t *ids, int64_t i
     return strncmp(piece, "\xE2\x96\x81", 3) ? piece : piece + 3;
 }
 
+/* A model for which a word at the beginning is other pieces than elsewhere: a message of protocol buffers goes on with
+ * fields that stand in place of those before, here normalizer_spec.add_dummy_prefix. */
+static const char *without_dummy_prefix(const char *model)
+{
+    static const char more[] = {0x1A, 2, 0x18, 0};
+    size_t size;
+    char *bytes = scratch_read(model, &size);
+    char *all = hw_arena_alloc(arena, size + sizeof more);
+    memcpy(all, bytes, size);
+    memcpy(all + size, more, sizeof more);
+    free(bytes);
+    return scratch_write("plain.model", all, size + sizeof more);
+}
+
 /* However SentencePiece's pieces are drawn, those that a word's tokens are linked to spell the word it is linked to. */
 START_TEST(links_follow_other_cuts)
 {
     hw_error err;
-    hw_tokenizer_options o = {.name = "sentencepiece",
-                              .model = _i ? "tests/fixtures/sentencepiece/foreign.model"
-                                          : "tests/fixtures/sentencepiece/unigram.model"};
+    hw_tokenizer_options o = {.name = "sentencepiece", .model = "tests/fixtures/sentencepiece/unigram.model"};
+    if (_i == 1) o.model = "tests/fixtures/sentencepiece/foreign.model";
+    if (_i == 2) o.model = without_dummy_prefix(o.model);
     tokenizer = hw_tokenizer_new(&o, &err);
     ck_assert_msg(tokenizer, "%s", err.message);
     const hw_vocabulary *v = hw_tokenizer_vocabulary(tokenizer, arena);
     hw_side source = {"en", tokenizer, v}, target = {"fr", tokenizer, v};
-    scratch_text("train.en", "lebodaé ba \xE2\x98\x83 sonsariden\n");
+    /* The fourth word, a blank of no width, is nothing to the first model. */
+    scratch_text("train.en", "lebodaé ba \xE2\x98\x83 \xE2\x80\x8B sonsariden\n");
     scratch_text("train.fr", "sonsariden lebodaé ba \xE2\x98\x83\n");
-    scratch_text("train.align", "3-0 0-1 1-2 2-3\n");
+    scratch_text("train.align", "4-0 0-1 1-2 2-3\n");
     hw_corpus *corpus = load(&source, &target, &(hw_corpus_options){.alignment = "align"});
-    hw_sampler *s = hw_sampler_new(tokenizer, v, _i ? 0.4 : 0.2, &err);
+    hw_sampler *s = hw_sampler_new(tokenizer, v, _i == 1 ? 0.4 : 0.2, &err);
     ck_assert_msg(s, "%s", err.message);
     hw_batcher b = hw_batcher_new(
         corpus, &(hw_batcher_options){.seed = 3, .sentences = 1, .source_sampler = s, .target_sampler = s});
@@ -501,7 +516,7 @@ Suite *test_guided(void)
     tcase_add_test(links, links_stay_with_their_pairs);
     tcase_add_test(links, fingerprints_know_links);
     ADD_ROWS(links, pieces_have_the_links_of_their_word, cuts);
-    tcase_add_loop_test(links, links_follow_other_cuts, 0, 2);
+    tcase_add_loop_test(links, links_follow_other_cuts, 0, 3);
     tcase_add_test(links, a_corpus_in_a_file_has_the_same_links);
     tcase_add_checked_fixture(runs, begin_run, end);
     tcase_add_loop_test(runs, the_named_head_learns_to_align, 0, 4);

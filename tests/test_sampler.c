@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support_files.h"
 #include "support_text.h"
 
 #define FIXTURES "tests/fixtures/sentencepiece/"
@@ -227,6 +228,40 @@ START_TEST(epochs_cut_anew_and_reproducibly)
 }
 END_TEST
 
+/* Symbols of a user's, here one that stands at the end of the model file, are neither cut nor merged. */
+START_TEST(symbols_stay_whole)
+{
+    static const char symbol[] = {0x0A, 13, 0x0A, 4, 'b', 'a', 'd', 'e', 0x15, 0, 0, 0, 0, 0x18, 4};
+    begin(_i);
+    scratch_begin();
+    size_t size;
+    char *bytes = scratch_read(hw_arena_string(arena, FIXTURES "%s", models[_i]), &size);
+    char *all = hw_arena_alloc(arena, size + sizeof symbol);
+    memcpy(all, bytes, size);
+    memcpy(all + size, symbol, sizeof symbol);
+    free(bytes);
+    hw_tokenizer_free(tokenizer);
+    hw_error err;
+    hw_tokenizer_options o = {.name = "sentencepiece", .model = scratch_write("m", all, size + sizeof symbol)};
+    tokenizer = hw_tokenizer_new(&o, &err);
+    ck_assert_msg(tokenizer, "%s", err.message);
+    vocabulary = hw_tokenizer_vocabulary(tokenizer, arena);
+    int32_t id = hw_vocabulary_find(vocabulary, "bade", 4);
+    hw_ids best = best_of("ba gobadebo bade", 16);
+    hw_sampler *s = sampler_of(0.2);
+    hw_random random = hw_random_new(2, 2);
+    for (int i = 0; i < 300; i++) {
+        hw_ids drawn = hw_sampler_draw(s, best, &random, arena);
+        int found = 0;
+        for (int64_t k = 0; k < drawn.count; k++) found += drawn.ids[k] == id;
+        ck_assert_int_eq(found, 2);
+    }
+    hw_sampler_free(s);
+    end();
+    scratch_end();
+}
+END_TEST
+
 Suite *test_sampler(void);
 Suite *test_sampler(void)
 {
@@ -235,6 +270,7 @@ Suite *test_sampler(void)
     tcase_add_loop_test(c, cuts_are_drawn_as_often_as_by_the_package, 0, MODELS);
     tcase_add_loop_test(c, without_chance_it_is_the_best_cut, 0, MODELS);
     tcase_add_loop_test(c, the_text_stays_the_same, 0, MODELS);
+    tcase_add_loop_test(c, symbols_stay_whole, 0, MODELS);
     tcase_add_test(c, only_pieces_can_be_drawn);
     tcase_add_loop_test(c, epochs_cut_anew_and_reproducibly, 0, MODELS);
     suite_add_tcase(suite, c);

@@ -130,6 +130,11 @@ START_TEST(files_hold_what_readers_write)
                            HW_UNKNOWN, HW_END};
     ck_assert_str_eq(hw_tokenizer_decode_ids(t, v, arena, ids, 4, NULL), "ba \xE2\x81\x87 ");
     hw_tokenizer_free(t);
+    /* So does a model with another name for what is unknown. */
+    t = load(FIXTURES "foreign.model");
+    v = hw_tokenizer_vocabulary(t, arena);
+    ck_assert_str_eq(hw_tokenizer_decode_ids(t, v, arena, ids + 2, 2, NULL), " \xE2\x81\x87 ");
+    hw_tokenizer_free(t);
 }
 END_TEST
 

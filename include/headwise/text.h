@@ -91,6 +91,9 @@ void hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const ch
 /* Is it a piece of a word that goes on in the next token? Only where there is a joiner. */
 bool hw_tokenizer_goes_on(const hw_tokenizer *t, const hw_token *token);
 
+/* A token of the vocabulary as decoding takes it: the unknown one by the name that the tokenizer's model has for it. */
+hw_token hw_tokenizer_token(const hw_tokenizer *t, const hw_vocabulary *v, int32_t id);
+
 /* The text that tokens stand for, in the arena, ended by a 0 byte; *bytes, where not NULL, is its length. `word` puts
  * one blank between words and none after a joiner. */
 char *hw_tokenizer_decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes);

@@ -5,7 +5,7 @@
  * sampling); a BPE model leaves out each merge with probability alpha (Provilkov, Emelianenko and Voita 2020,
  * "BPE-dropout"). Both start from the ids of the best cut, whose pieces hold the text as the model normalised it; so
  * neither the text nor the library is needed in training, and the draws are ours: a function of the generator that is
- * passed alone. Pieces for bytes and unknown ones stay as they are. */
+ * passed alone. Pieces for bytes, symbols of a user's and unknown pieces stay as they are. */
 #include "text/sentencepiece.h"
 
 #include <math.h>

@@ -75,7 +75,7 @@ bool hw_tokenizer_save(const hw_tokenizer *t, const char *path, hw_error *err)
 static const char *piece_of(const hw_spm *spm, int i, size_t *bytes)
 {
     hw_spm_kind kind = hw_spm_piece_kind(spm, i);
-    if (kind != HW_SPM_TEXT && kind != HW_SPM_BYTE) return NULL;
+    if (kind != HW_SPM_TEXT && kind != HW_SPM_SYMBOL && kind != HW_SPM_BYTE) return NULL;
     const char *piece = hw_spm_piece(spm, i, bytes);
     return *bytes && !memchr(piece, '\n', *bytes) ? piece : NULL;
 }
@@ -143,6 +143,7 @@ typedef struct decoding {
     size_t bytes;
 } decoding;
 
+/* A newline, for which there is a piece among those for bytes, would end the line: it is a blank. */
 static void take_text(const char *text, size_t bytes, void *context)
 {
     decoding *d = context;
@@ -150,6 +151,7 @@ static void take_text(const char *text, size_t bytes, void *context)
     memcpy(d->text, text, bytes);
     d->text[bytes] = 0;
     d->bytes = bytes;
+    for (char *c = d->text; (c = memchr(c, '\n', (size_t)(d->text + bytes - c)));) *c = ' ';
 }
 
 static char *decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)

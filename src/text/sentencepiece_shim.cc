@@ -18,6 +18,7 @@
 struct hw_spm {
     sentencepiece::SentencePieceProcessor processor;
     bool unigram = false, bpe = false;
+    std::vector<bool> symbol; // of each piece: a user defined it
 };
 
 namespace {
@@ -43,6 +44,59 @@ void find_type(hw_spm *m)
     std::vector<std::string> sample;
     m->unigram = m->processor.NBestEncode("a", 1, &best).ok();
     m->bpe = !m->unigram && m->processor.SampleEncode("a", 1, 0.0F, &sample).ok();
+}
+
+// Fields of a message in the wire format of protocol buffers, one after another.
+class Fields {
+  public:
+    explicit Fields(absl::string_view bytes) : left_(bytes) {}
+    // False at the end, or where the bytes are no message.
+    bool Next()
+    {
+        uint64_t tag = 0, size = 0;
+        if (left_.empty() || !Number(&tag)) return false;
+        number_ = static_cast<int>(tag >> 3);
+        value_ = 0;
+        const int type = static_cast<int>(tag & 7);
+        if (type == 0) return Number(&value_);
+        if (type == 1) size = 8;
+        if (type == 5) size = 4;
+        if ((type == 2 && !Number(&size)) || type == 3 || type == 4 || size > left_.size()) return false;
+        text_ = left_.substr(0, size);
+        left_.remove_prefix(size);
+        return true;
+    }
+    int number() const { return number_; }
+    uint64_t value() const { return value_; }
+    absl::string_view text() const { return text_; }
+
+  private:
+    bool Number(uint64_t *out)
+    {
+        for (int shift = 0; !left_.empty() && shift < 64; shift += 7) {
+            const auto byte = static_cast<unsigned char>(left_[0]);
+            left_.remove_prefix(1);
+            *out |= static_cast<uint64_t>(byte & 0x7F) << shift;
+            if (byte < 0x80) return true;
+        }
+        return false;
+    }
+    absl::string_view left_, text_;
+    int number_ = 0;
+    uint64_t value_ = 0;
+};
+
+// The library does not tell which pieces a user defined, but the model does: its field 1 is a piece, whose field 3 is
+// its type, 4 for these (sentencepiece_model.proto).
+void find_symbols(hw_spm *m, absl::string_view model)
+{
+    for (Fields whole(model); whole.Next();) {
+        if (whole.number() != 1) continue;
+        bool symbol = false;
+        for (Fields piece(whole.text()); piece.Next();) symbol |= piece.number() == 3 && piece.value() == 4;
+        m->symbol.push_back(symbol);
+    }
+    m->symbol.resize(static_cast<size_t>(m->processor.GetPieceSize()));
 }
 
 class Lines : public sentencepiece::SentenceIterator {
@@ -94,6 +148,7 @@ extern "C" hw_spm *hw_spm_load(const void *model, size_t bytes, char reason[HW_S
         const auto status = m->processor.LoadFromSerializedProto({static_cast<const char *>(model), bytes});
         if (status.ok()) {
             find_type(m.get());
+            find_symbols(m.get(), {static_cast<const char *>(model), bytes});
             return m.release();
         }
         say(reason, status, "the bytes are none");
@@ -114,12 +169,18 @@ extern "C" const char *hw_spm_piece(const hw_spm *m, int id, size_t *bytes)
     return piece.c_str();
 }
 
+extern "C" const char *hw_spm_unknown(const hw_spm *m, size_t *bytes)
+{
+    return hw_spm_piece(m, m->processor.unk_id(), bytes);
+}
+
 extern "C" hw_spm_kind hw_spm_piece_kind(const hw_spm *m, int id)
 {
     const auto &p = m->processor;
     if (p.IsUnknown(id)) return HW_SPM_UNKNOWN;
     if (p.IsControl(id) || p.IsUnused(id)) return HW_SPM_OTHER;
-    return p.IsByte(id) ? HW_SPM_BYTE : HW_SPM_TEXT;
+    if (p.IsByte(id)) return HW_SPM_BYTE;
+    return m->symbol[static_cast<size_t>(id)] ? HW_SPM_SYMBOL : HW_SPM_TEXT;
 }
 
 extern "C" float hw_spm_score(const hw_spm *m, int id) { return m->processor.GetScore(id); }
@@ -134,6 +195,16 @@ extern "C" void hw_spm_encode(const hw_spm *m, const char *text, size_t bytes, h
         std::vector<std::string> pieces;
         if (!m->processor.Encode({text, bytes}, &pieces).ok()) return;
         for (const std::string &piece : pieces) sink(piece.data(), piece.size(), context);
+    } catch (const std::exception &) {
+    }
+}
+
+extern "C" void hw_spm_locate(const hw_spm *m, const char *text, size_t bytes, hw_spm_places sink, void *context)
+{
+    try {
+        const auto pieces = m->processor.EncodeAsImmutableProto({text, bytes});
+        for (size_t i = 0; i < pieces.pieces_size(); i++)
+            sink(pieces.pieces(static_cast<int>(i)).begin(), pieces.pieces(static_cast<int>(i)).end(), context);
     } catch (const std::exception &) {
     }
 }

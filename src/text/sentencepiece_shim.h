@@ -22,11 +22,13 @@ enum { HW_SPM_REASON = 512 };
 hw_spm *hw_spm_load(const void *model, size_t bytes, char reason[HW_SPM_REASON]);
 void hw_spm_free(hw_spm *m); /* NULL is fine */
 
-/* What a piece is. Only text and bytes come out of encoding, beside what is unknown. */
-typedef enum hw_spm_kind { HW_SPM_TEXT, HW_SPM_BYTE, HW_SPM_UNKNOWN, HW_SPM_OTHER } hw_spm_kind;
+/* What a piece is. Only text, symbols (text that its user wants to be one piece wherever it stands) and bytes come out
+ * of encoding, beside what is unknown. */
+typedef enum hw_spm_kind { HW_SPM_TEXT, HW_SPM_SYMBOL, HW_SPM_BYTE, HW_SPM_UNKNOWN, HW_SPM_OTHER } hw_spm_kind;
 
 int hw_spm_size(const hw_spm *m);
 const char *hw_spm_piece(const hw_spm *m, int id, size_t *bytes); /* valid as long as the model */
+const char *hw_spm_unknown(const hw_spm *m, size_t *bytes);       /* the piece for what has none; it may have any name */
 hw_spm_kind hw_spm_piece_kind(const hw_spm *m, int id);
 float hw_spm_score(const hw_spm *m, int id); /* unigram: natural log-probability; BPE: higher merges earlier */
 bool hw_spm_is_unigram(const hw_spm *m);
@@ -37,6 +39,10 @@ typedef void (*hw_spm_sink)(const char *text, size_t bytes, void *context);
 
 /* Cuts a text into pieces, each given to the sink; one that the model lacks as the text that it is. */
 void hw_spm_encode(const hw_spm *m, const char *text, size_t bytes, hw_spm_sink sink, void *context);
+
+/* The same pieces, each as the bytes of the text that it stands for, which may be none. */
+typedef void (*hw_spm_places)(size_t begin, size_t end, void *context);
+void hw_spm_locate(const hw_spm *m, const char *text, size_t bytes, hw_spm_places sink, void *context);
 
 /* Gives the text of the pieces to the sink, at once. */
 typedef struct hw_spm_text {

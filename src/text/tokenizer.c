@@ -133,15 +133,22 @@ char *hw_tokenizer_decode(const hw_tokenizer *t, hw_arena *arena, const hw_token
     return text;
 }
 
+hw_token hw_tokenizer_token(const hw_tokenizer *t, const hw_vocabulary *v, int32_t id)
+{
+    hw_token token = {.id = id};
+    token.text = id == HW_UNKNOWN && t->model ? hw_spm_unknown(t->model->spm, &token.bytes)
+                                              : hw_vocabulary_token(v, id, &token.bytes);
+    return token;
+}
+
 char *hw_tokenizer_decode_ids(const hw_tokenizer *t, const hw_vocabulary *v, hw_arena *arena, const int32_t *ids,
                               int64_t count, size_t *bytes)
 {
     hw_tokens tokens = hw_tokens_new(arena);
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] == HW_BEGIN || ids[i] == HW_END) continue;
-        size_t size;
-        const char *token = hw_vocabulary_token(v, ids[i], &size);
-        hw_tokens_add(&tokens, token, size, ids[i]);
+        hw_token token = hw_tokenizer_token(t, v, ids[i]);
+        hw_tokens_add(&tokens, token.text, token.bytes, token.id);
     }
     return hw_tokenizer_decode(t, arena, tokens.items, tokens.count, bytes);
 }
