@@ -152,6 +152,26 @@ START_TEST(beginning_anew_makes_new_models)
 }
 END_TEST
 
+/* Who goes on from a network has its pieces. */
+START_TEST(a_network_keeps_its_pieces)
+{
+    static train_call call;
+    train_whole(train_config(arena, "m", PIECES "training.max_steps=1;text.model=" UNIGRAM), 1);
+    const char *from = scratch_path("m"), *common = PIECES "training.max_steps=1;training.init_from=";
+    train_run(&call, train_config(arena, "other", hw_arena_string(arena, "%s%s;text.model=" FOREIGN, common, from)));
+    ck_assert(!call.ok);
+    ck_assert_ptr_nonnull(strstr(call.err.message,
+                                 hw_arena_string(arena, "training.init_from: %s has other pieces than text.model, "
+                                                        FOREIGN, from)));
+    ck_assert(!there("other/config.yaml"));
+    static const char *const others[] = {UNIGRAM, "moved.model", ""};
+    for (int i = 0; i < 3; i++) {
+        const char *settings = hw_arena_string(arena, "%s%s;text.model=%s", common, from, others[i]);
+        train_whole(train_config(arena, hw_arena_string(arena, "f%d", i), settings), 1);
+    }
+}
+END_TEST
+
 START_TEST(parts_of_different_models_are_refused)
 {
     train_whole(train_config(arena, "m", PIECES "training.max_steps=1"), 1);
@@ -195,6 +215,8 @@ START_TEST(vocab_cuts_and_joins_line_by_line)
     const char *pieces = scratch_text("pieces", o->out);
     o = RUN("vocab", "--decode", UNIGRAM, pieces, pieces);
     ck_assert_str_eq(o->out, "ba bo\n\n\nba\xEF\xBF\xBD so\nlast\nba bo\n\n\nba\xEF\xBF\xBD so\nlast\n");
+    o = RUN("vocab", "--decode", UNIGRAM, scratch_text("newline", "b <0x0A> o\n<0x0A>\n"));
+    ck_assert_str_eq(o->out, "b o\n \n"); /* a line stays one */
     o = RUN("vocab", "--decode", UNIGRAM); /* empty standard input */
     ck_assert_int_eq(o->status, 0);
     ck_assert_str_eq(o->out, "");
@@ -274,6 +296,22 @@ START_TEST(what_cannot_be_read_ends_vocab)
 }
 END_TEST
 
+/* Among the pieces for bytes is one for the newline, and drawn by chance alone it comes often. */
+START_TEST(no_piece_ends_a_line)
+{
+    enum { LINES = 60 };
+    train_whole(train_config(arena, "m", PIECES "training.max_steps=1"), 1);
+    const char *text = "";
+    for (int i = 0; i < LINES; i++) text = hw_arena_string(arena, "%sw1 w2\n", text);
+    const outcome *o = RUN("headwise", "translate", scratch_path("m"), scratch_text("lines", text), "--temperature",
+                           "1000", "--max-length", "40");
+    ck_assert_int_eq(o->status, 0);
+    int lines = 0;
+    for (const char *c = o->out; *c; c++) lines += *c == '\n';
+    ck_assert_int_eq(lines, LINES);
+}
+END_TEST
+
 Suite *test_sentencepiece_model(void);
 Suite *test_sentencepiece_model(void)
 {
@@ -288,11 +326,13 @@ Suite *test_sentencepiece_model(void)
     tcase_add_loop_test(c, a_stopped_run_ends_with_the_same_bytes, 0, RUNS);
     tcase_add_test(c, sampling_changes_what_is_learned);
     tcase_add_test(c, beginning_anew_makes_new_models);
+    tcase_add_test(c, a_network_keeps_its_pieces);
     tcase_add_test(c, parts_of_different_models_are_refused);
     suite_add_tcase(suite, c);
     c = tcase_create("command line");
     tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_test(c, vocab_cuts_and_joins_line_by_line);
+    tcase_add_test(c, no_piece_ends_a_line);
     tcase_add_test(c, vocab_uses_model_directories);
     tcase_add_test(c, vocab_trains_models);
     tcase_add_loop_test(c, vocab_refuses_what_makes_no_sense, 0, WRONG);

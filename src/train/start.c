@@ -84,12 +84,32 @@ static bool same_network(const hw_config *c, const origin *o, hw_arena *arena, h
     return *list ? fail(c, err, "%s is another network: %s", c->training.init_from, list) : true;
 }
 
+/* text.model may name what those texts were made with; another model would go unheeded. */
+static bool same_pieces(const hw_config *c, const hw_texts *texts, hw_arena *arena, hw_error *err)
+{
+    hw_texts named;
+    if (!*c->text.model || !hw_file_exists(c->text.model)) return true;
+    if (!hw_texts_new(c, arena, &named, err)) return false;
+    bool same =
+        hw_vocabulary_fingerprint(named.source_vocabulary) == hw_vocabulary_fingerprint(texts->source_vocabulary) &&
+        hw_vocabulary_fingerprint(named.target_vocabulary) == hw_vocabulary_fingerprint(texts->target_vocabulary);
+    hw_texts_free(&named);
+    return same || fail(c, err,
+                        "%s has other pieces than text.model, %s; a network keeps its own, so leave that out "
+                        "(text.model: \"\")",
+                        c->training.init_from, c->text.model);
+}
+
 bool hw_start_texts(const hw_config *c, hw_arena *arena, hw_texts *texts, hw_error *err)
 {
     origin o;
     if (!*c->training.init_from) return hw_texts_new(c, arena, texts, err);
-    return find_origin(c, &o, err) && same_network(c, &o, arena, err) &&
-           hw_texts_load(c, o.directory, arena, texts, err);
+    if (!find_origin(c, &o, err) || !same_network(c, &o, arena, err) ||
+        !hw_texts_load(c, o.directory, arena, texts, err))
+        return false;
+    if (same_pieces(c, texts, arena, err)) return true;
+    hw_texts_free(texts);
+    return false;
 }
 
 bool hw_start_values(const hw_config *c, hw_transformer *network, hw_error *err)
