@@ -370,6 +370,30 @@ START_TEST(examining_gives_attention_and_log_probabilities)
 }
 END_TEST
 
+/* Long pairs have so much attention that few of them are kept at once. */
+START_TEST(attention_that_is_kept_has_a_bound)
+{
+    enum { V = 20, COUNT = 70, LONG = 2000 };
+    hw_arena *arena = hw_arena_new(0);
+    hw_transformer *m = small_network(0, V, 21);
+    hw_runner *r = hw_runner_new(m);
+    hw_ids *pairs = random_sentences(arena, COUNT, 9, 9, V, 5);
+    const int64_t each = (2 + 2 * 2) * 2 * 10 * 10; /* attentions, heads */
+    ck_assert_int_eq(hw_examine_count(r, COUNT, pairs, pairs, HW_EXAMINED_NUMBERS), 64);
+    ck_assert_int_eq(hw_examine_count(r, 50, pairs, pairs, HW_EXAMINED_NUMBERS), 50);
+    for (int n = 1; n < 20; n++) {
+        ck_assert_int_eq(hw_examine_count(r, COUNT, pairs, pairs, n * each), n);
+        ck_assert_int_eq(hw_examine_count(r, COUNT, pairs, pairs, n * each - 1), n > 1 ? n - 1 : 1);
+    }
+    ck_assert_int_eq(hw_examine_count(r, 0, pairs, pairs, HW_EXAMINED_NUMBERS), 0);
+    for (int i = 0; i < COUNT; i++) pairs[i] = (hw_ids){NULL, LONG};
+    ck_assert_int_eq(hw_examine_count(r, COUNT, pairs, pairs, HW_EXAMINED_NUMBERS), 1);
+    hw_runner_free(r);
+    hw_transformer_free(m);
+    hw_arena_free(arena);
+}
+END_TEST
+
 /* Heads turned off change what is scored and found; without settings everything is as before. */
 START_TEST(settings_of_heads_reach_search_and_scores)
 {
@@ -572,6 +596,7 @@ Suite *test_decode(void)
     tcase_add_loop_test(c, bits_do_not_depend_on_batch_order_or_threads, 0, 2 * SMALL_NETWORKS);
     tcase_add_loop_test(c, scores_do_not_depend_on_batch_or_threads, 0, SMALL_NETWORKS);
     tcase_add_loop_test(c, examining_gives_attention_and_log_probabilities, 0, SMALL_NETWORKS);
+    tcase_add_test(c, attention_that_is_kept_has_a_bound);
     tcase_add_test(c, settings_of_heads_reach_search_and_scores);
     tcase_add_test(c, a_network_that_is_not_finite_finds_nothing);
     tcase_add_test(c, the_maximum_length_is_kept);

@@ -210,6 +210,29 @@ START_TEST(json_tells_tokens_scores_and_attention)
 }
 END_TEST
 
+/* Attention is looked at for some lines at a time, and each line has its own. */
+START_TEST(json_of_many_lines)
+{
+    enum { LINES = 150 };
+    const char *text = "";
+    for (int i = 0; i < LINES; i++) {
+        for (int k = 0; k < i % 9; k++) text = hw_arena_string(arena, "%scat ", text);
+        text = hw_arena_string(arena, "%s\n", text);
+    }
+    fed(text, "translate @/model --json");
+    char *out = scratch_read(scratch_path("stdout"), NULL), *at = out; /* more than an outcome holds */
+    ck_assert_int_eq(lines_in(out), LINES);
+    for (int i = 0; i < LINES; i++, at = strchr(at, '\n') + 1) {
+        json_t *line = json_loads(hw_arena_string(arena, "%.*s", (int)strcspn(at, "\n"), at), 0, NULL);
+        ck_assert_int_eq(json_integer_value(json_object_get(line, "line")), i + 1);
+        const json_t *cross = json_object_get(json_object_get(line, "attention"), "decoder.1.cross");
+        ck_assert_uint_eq(json_array_size(json_array_get(json_array_get(cross, 0), 0)), i % 9 ? i % 9 + 1 : 0);
+        json_decref(line);
+    }
+    free(out);
+}
+END_TEST
+
 START_TEST(n_best_and_scores_stay_on_one_line)
 {
     char *one = strdup(line_of(FEED("the cat\n", "translate", model, "--beam", "4")->out, 0));
@@ -558,6 +581,7 @@ Suite *test_translate(void)
     tcase_add_test(c, bytes_that_are_not_text_are_read_all_the_same);
     tcase_add_test(c, the_output_is_flushed_when_the_input_pauses);
     tcase_add_test(c, json_tells_tokens_scores_and_attention);
+    tcase_add_test(c, json_of_many_lines);
     tcase_add_test(c, n_best_and_scores_stay_on_one_line);
     tcase_add_test(c, a_network_that_is_not_finite_gives_empty_lines);
     tcase_add_test(c, scores_that_are_not_finite_are_told);

@@ -137,6 +137,38 @@ START_TEST(uneven_prefixes_are_told)
 }
 END_TEST
 
+/* A prefix is counted as it is read: the byte that is no UTF-8 as U+FFFD, which has a piece of its own here. */
+START_TEST(mended_prefixes_are_counted)
+{
+    hw_bundle *b = tiny_bundle(arena, tiny_config(arena, ""), "the cat", "le \xEF\xBF\xBD@@ a");
+    save_bundle(b, scratch_path("mended"));
+    hw_bundle_free(b);
+    scratch_text("prefixes", "\xFF" "a\n");
+    const outcome *o = feed("the cat\n", "translate @/mended --max-length 1 --prefix-file @/prefixes");
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_str_eq(o->out, "");
+    ck_assert_ptr_nonnull(strstr(o->err, "/prefixes:1: the prefix has 2 tokens, but decoding.max_length is 1\n"));
+}
+END_TEST
+
+/* Whatever a text is made of, columns stay columns and nothing behind a 0 byte is lost. */
+START_TEST(tabs_and_zeros_in_a_text)
+{
+    hw_bundle *b = tiny_bundle(arena, tiny_config(arena, "text.tokenizer=char;text.joiner="), "a b", "c d");
+    save_bundle(b, scratch_path("chars"));
+    hw_bundle_free(b);
+    static const char begun[] = "c\td\0e\n";
+    scratch_write("prefixes", begun, sizeof begun - 1);
+    ck_assert(!strncmp(fed("ab\n", "translate @/chars --prefix-file @/prefixes --max-length 6")->out, "c\td e", 5));
+    const char *out = fed("ab\n", "translate @/chars --prefix-file @/prefixes --max-length 6 --scores")->out;
+    ck_assert(!strncmp(strchr(out, '\t') + 1, "c d e", 5));
+    out = fed("ab\n", "translate @/chars --prefix-file @/prefixes --max-length 6 --n-best 2")->out;
+    ck_assert(!strncmp(out, "c d e", 5) && !strncmp(strchr(out, '\t') + 1, "c d e", 5));
+    out = fed("ab\n", hw_arena_string(arena, "score @/chars - %s --tokens", scratch_text("tab", "c\t\n")))->out;
+    ck_assert_ptr_nonnull(strstr(out, "\n0\t1\t \t-"));
+}
+END_TEST
+
 /* ---- unknown words ----------------------------------------------------------------------------------------------- */
 
 /* Everything is unknown to this network, so each word out is the word in that was attended most; pieces of a word are
@@ -374,6 +406,8 @@ Suite *test_translate_options(void)
     tcase_add_loop_test(c, samples_depend_on_seed_and_line_alone, 0, 4);
     tcase_add_loop_test(c, translations_begin_with_their_prefix, 0, 5);
     tcase_add_test(c, uneven_prefixes_are_told);
+    tcase_add_test(c, mended_prefixes_are_counted);
+    tcase_add_test(c, tabs_and_zeros_in_a_text);
     tcase_add_test(c, unknown_words_become_the_most_attended);
     tcase_add_test(c, lines_longer_than_any_in_training_are_counted);
     tcase_add_test(c, a_hard_limit_is_said);

@@ -72,6 +72,10 @@ typedef struct hw_examined {
 
 /* Log-probabilities and every head's attention for each of the pairs -> [count], in the arena. */
 hw_examined *hw_examine(hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, hw_arena *arena);
+/* How many of the first of these pairs to examine at once, one at least of any: so many that all their attention
+ * weights are no more than `most` numbers (HW_EXAMINED_NUMBERS is 64 megabytes), since long pairs have very many. */
+enum { HW_EXAMINED_NUMBERS = 1 << 24 };
+int64_t hw_examine_count(const hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, int64_t most);
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 

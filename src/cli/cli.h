@@ -199,4 +199,7 @@ hw_cli_table *hw_cli_table_new(hw_arena *arena, const char *align);
 void hw_cli_cell(hw_cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hw_cli_table_print(const hw_cli_table *table, FILE *out);
 
+/* Prints a text that stands in a line between tabs: one within it becomes a blank. */
+void hw_cli_print_column(const char *text, size_t bytes);
+
 #endif

@@ -128,8 +128,9 @@ static void print_tokens(int64_t sentence, const hw_tokens *tokens, const hw_rea
 {
     for (int64_t t = 0; t <= tokens->count && !ferror(stdout); t++) {
         const hw_token *token = token_at(tokens, t);
-        printf("%lld\t%lld\t%.*s\t%.9g\n", (long long)sentence, (long long)t, (int)token->bytes, token->text,
-               log_prob((double)nll[t]));
+        printf("%lld\t%lld\t", (long long)sentence, (long long)t);
+        hw_cli_print_column(token->text, token->bytes);
+        printf("\t%.9g\n", log_prob((double)nll[t]));
     }
 }
 

@@ -100,3 +100,8 @@ void hw_cli_table_print(const hw_cli_table *table, FILE *out)
         else fprintf(out, "%*s", (right ? 0 : pad) + 2, "");
     }
 }
+
+void hw_cli_print_column(const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) putchar(text[i] == '\t' ? ' ' : text[i]);
+}

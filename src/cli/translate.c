@@ -13,7 +13,7 @@
 enum {
     WINDOW_BYTES = 1 << 22, /* text of a window at most */
     WINDOW_BATCHES = 16,    /* batches a thread in it at most */
-    EXAMINED = 64,          /* lines whose attention is kept at once */
+    EXAMINED = 64,          /* lines at most whose attention is kept at once */
 };
 
 typedef struct options {
@@ -85,10 +85,14 @@ static void say_longer(const job *j)
 
 static void print_text(const job *j, const hw_translation *t)
 {
+    bool columns = j->options->scores || j->search.n_best > 1;
     for (int64_t k = 0; k < t->count; k++) {
         if (k) putchar('\t');
         if (j->options->scores && t->hypotheses) printf("%.6f\t", t->hypotheses[k].score);
-        fputs(t->texts[k], stdout);
+        if (columns)
+            hw_cli_print_column(t->texts[k], strlen(t->texts[k]));
+        else
+            fputs(t->texts[k], stdout);
     }
     putchar('\n');
 }
@@ -121,31 +125,34 @@ static void print_json(const job *j, int64_t i, const hw_translation *t, const h
 static bool has_attention(const hw_translation *t) { return t->hypotheses && t->count; }
 
 /* The attention of each line's best translation (by the first network of an ensemble) goes along; a few lines' at a
- * time, since it is large. */
-static void print_lines_json(job *j, const hw_translation *all, int64_t first, int64_t end)
+ * time, since it is large. Returns the line behind them. */
+static int64_t print_lines_json(job *j, const hw_translation *all, int64_t first)
 {
+    hw_runner *runner = hw_translator_runner(j->translator);
     hw_arena *arena = j->input.arena;
     hw_arena_mark mark = hw_arena_begin(arena);
     hw_ids sources[EXAMINED], targets[EXAMINED];
-    int64_t count = 0;
-    for (int64_t i = first; i < end; i++) {
+    int64_t count = 0, i = first;
+    for (; i < j->input.count && count < EXAMINED; i++) {
         if (!has_attention(&all[i])) continue;
         sources[count] = all[i].source;
         targets[count++] = (hw_ids){all[i].hypotheses[0].ids, all[i].hypotheses[0].length};
     }
-    const hw_examined *x = hw_examine(hw_translator_runner(j->translator), count, sources, targets, arena);
-    for (int64_t i = first; i < end; i++) print_json(j, i, &all[i], has_attention(&all[i]) ? x++ : NULL);
+    count = hw_examine_count(runner, count, sources, targets, HW_EXAMINED_NUMBERS);
+    const hw_examined *x = hw_examine(runner, count, sources, targets, arena), *end = x + count;
+    for (i = first; i < j->input.count && (x < end || !has_attention(&all[i])); i++)
+        print_json(j, i, &all[i], has_attention(&all[i]) ? x++ : NULL);
     hw_arena_end(arena, mark);
+    return i;
 }
 
 static void print_window(job *j, const hw_translation *all)
 {
-    int64_t step = j->cli->json ? EXAMINED : 1;
-    for (int64_t i = 0; i < j->input.count && !ferror(stdout); i += step) {
+    for (int64_t i = 0; i < j->input.count && !ferror(stdout);) {
         if (j->cli->json)
-            print_lines_json(j, all, i, i + step < j->input.count ? i + step : j->input.count);
+            i = print_lines_json(j, all, i);
         else
-            print_text(j, &all[i]);
+            print_text(j, &all[i++]);
     }
 }
 

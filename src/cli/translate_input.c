@@ -81,18 +81,17 @@ static int64_t count_lines(const char *path, hw_error *err)
     return got < 0 ? -1 : count;
 }
 
-/* Goes through all prefixes -> their number; -1: an error, or one that is too long. */
-static int64_t check_prefixes(const char *path, hw_translator *translator, int64_t max_length, hw_error *err)
+/* Goes through all prefixes, as they will be read -> their number; -1: an error, or one that is too long. */
+static int64_t check_prefixes(hw_translate_input *in, hw_translator *translator, int64_t max_length, hw_error *err)
 {
-    char *line;
-    size_t bytes;
+    hw_text prefix;
     int got;
-    hw_reader *reader = hw_reader_open(path, err);
+    hw_reader *reader = hw_reader_open(in->prefix_path, err);
     if (!reader) return -1;
-    while ((got = hw_reader_line(reader, &line, &bytes, err)) > 0) {
-        int64_t tokens = hw_translator_prefix_tokens(translator, (hw_text){line, bytes});
+    while (hw_arena_reset(in->arena), (got = read_one(in, in->prefix_path, reader, &prefix, err)) > 0) {
+        int64_t tokens = hw_translator_prefix_tokens(translator, prefix);
         if (!max_length || tokens <= max_length) continue;
-        hw_fail(err, "%s:%lld: the prefix has %lld tokens, but decoding.max_length is %lld", path,
+        hw_fail(err, "%s:%lld: the prefix has %lld tokens, but decoding.max_length is %lld", in->prefix_path,
                 (long long)hw_reader_number(reader), (long long)tokens, (long long)max_length);
         got = -1;
         break;
@@ -123,7 +122,7 @@ static bool open_prefixes(hw_translate_input *in, const char *path, hw_translato
                        hw_file_exists(in->prefix_path)
                            ? "it is no file; prefixes are read more than once, so a pipe or a device will not do"
                            : "there is no such file of prefixes");
-    int64_t prefixes = check_prefixes(in->prefix_path, translator, max_length, err), lines = prefixes;
+    int64_t prefixes = check_prefixes(in, translator, max_length, err), lines = prefixes;
     if (prefixes >= 0 && path && is_file(path)) lines = count_lines(path, err);
     if (prefixes < 0 || lines < 0) return false;
     if (lines != prefixes) return uneven(in, lines, prefixes, err);

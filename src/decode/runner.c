@@ -240,6 +240,8 @@ hw_loss_count hw_score_corpus(hw_runner *r, const hw_corpus *corpus, int64_t mos
 
 /* ---- looking inside ---------------------------------------------------------------------------------------------- */
 
+enum { MOST_EXAMINED = 64 }; /* pairs at once; more gain no time */
+
 typedef struct examination {
     const hw_transformer *network;
     hw_examined *results;
@@ -264,22 +266,42 @@ static void keep_examined(int i, const hw_visit *v, void *argument)
     }
 }
 
+/* Of the a-th attention and a pair of so many source and target rows, without weights. */
+static hw_attention_map map_of(const hw_transformer *m, int a, int64_t n, int64_t rows)
+{
+    const hw_attention_layer *layer = hw_transformer_attention(m, a);
+    bool encoder = a < m->options.encoder_layers;
+    bool cross = !encoder && layer == &m->decoder[(a - m->options.encoder_layers) / 2].cross;
+    return (hw_attention_map){.name = layer->name,
+                              .heads = layer->heads,
+                              .queries = encoder ? n : rows,
+                              .keys = encoder || cross ? n : rows,
+                              .head_names = layer->head_names};
+}
+
+static int64_t numbers_of(const hw_attention_map *map) { return map->heads * map->queries * map->keys; }
+
+int64_t hw_examine_count(const hw_runner *r, int64_t count, const hw_ids *sources, const hw_ids *targets, int64_t most)
+{
+    int64_t numbers = 0, pairs = 0;
+    for (; pairs < count && pairs < MOST_EXAMINED; pairs++) {
+        for (int a = 0; a < r->network->attentions; a++) {
+            hw_attention_map map = map_of(r->network, a, sources[pairs].count + 1, targets[pairs].count + 1);
+            numbers += numbers_of(&map);
+        }
+        if (pairs && numbers > most) break;
+    }
+    return pairs;
+}
+
 static void prepare(const hw_transformer *m, hw_examined *x, hw_ids source, hw_ids target, hw_arena *arena)
 {
     hw_attention_map *maps = hw_arena_calloc(arena, (size_t)m->attentions, sizeof *maps);
     int64_t n = source.count + 1, rows = target.count + 1;
     *x = (hw_examined){rows, hw_arena_alloc(arena, (size_t)rows * sizeof(hw_real)), m->attentions, maps};
     for (int a = 0; a < m->attentions; a++) {
-        const hw_attention_layer *layer = hw_transformer_attention(m, a);
-        bool encoder = a < m->options.encoder_layers;
-        bool cross = !encoder && layer == &m->decoder[(a - m->options.encoder_layers) / 2].cross;
-        maps[a] = (hw_attention_map){.name = layer->name,
-                                     .heads = layer->heads,
-                                     .queries = encoder ? n : rows,
-                                     .keys = encoder || cross ? n : rows,
-                                     .head_names = layer->head_names};
-        maps[a].weights =
-            hw_arena_alloc(arena, (size_t)(maps[a].heads * maps[a].queries * maps[a].keys) * sizeof(hw_real));
+        maps[a] = map_of(m, a, n, rows);
+        maps[a].weights = hw_arena_alloc(arena, (size_t)numbers_of(&maps[a]) * sizeof(hw_real));
     }
 }
 

@@ -137,20 +137,27 @@ static hw_token token_of(const hw_translator *t, const work *w, int64_t k, int64
     int32_t id = w->out->hypotheses[k].ids[at];
     if (at < w->prefix_count) return w->prefix[at];
     if (id == HW_UNKNOWN && w->attended) return whole_word(t, w->out, w->attended[k][at]);
-    hw_token token = {.id = id};
-    token.text = hw_vocabulary_token(t->bundle->target_vocabulary, id, &token.bytes);
-    return token;
+    return hw_tokenizer_token(t->bundle->target_tokenizer, t->bundle->target_vocabulary, id);
 }
 
-static const char *text_of(const hw_translator *t, const work *w, int64_t k)
+static char *decode(const hw_translator *t, const work *w, int64_t k, size_t *bytes)
 {
     const hw_bundle *b = t->bundle;
     const hw_hypothesis *h = &w->out->hypotheses[k];
     if (!w->prefix_count && !w->attended)
-        return hw_tokenizer_decode_ids(b->target_tokenizer, b->target_vocabulary, t->arena, h->ids, h->length, NULL);
+        return hw_tokenizer_decode_ids(b->target_tokenizer, b->target_vocabulary, t->arena, h->ids, h->length, bytes);
     hw_token *tokens = hw_arena_alloc(t->arena, (size_t)h->length * sizeof *tokens);
     for (int64_t i = 0; i < h->length; i++) tokens[i] = token_of(t, w, k, i);
-    return hw_tokenizer_decode(b->target_tokenizer, t->arena, tokens, h->length, NULL);
+    return hw_tokenizer_decode(b->target_tokenizer, t->arena, tokens, h->length, bytes);
+}
+
+/* A 0 byte, as a piece for it or a word of the source may bring one, must not hide what follows: it is a blank. */
+static const char *text_of(const hw_translator *t, const work *w, int64_t k)
+{
+    size_t bytes;
+    char *text = decode(t, w, k, &bytes);
+    for (char *c = text; (c = memchr(c, 0, (size_t)(text + bytes - c)));) *c = ' ';
+    return text;
 }
 
 static bool has_unknown(const hw_hypothesis *h)

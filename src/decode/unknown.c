@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { AT_ONCE = 64 }; /* pairs whose attention is in memory at a time */
-
 /* Adds the heads' weights of row t; the mean has the same largest. */
 static void add_heads(double *sums, const hw_attention_map *last, int64_t t, int64_t tokens)
 {
@@ -29,8 +27,9 @@ const int64_t *const *hw_most_attended(int networks, hw_runner *const *runners, 
 {
     int64_t **out = hw_arena_alloc(arena, (size_t)count * sizeof *out);
     for (int64_t p = 0; p < count; p++) out[p] = hw_arena_alloc(arena, (size_t)hypotheses[p].count * sizeof **out);
-    for (int64_t first = 0; first < count; first += AT_ONCE) {
-        int64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
+    for (int64_t first = 0, some; first < count; first += some) {
+        some = hw_examine_count(runners[0], count - first, sources + first, hypotheses + first,
+                                HW_EXAMINED_NUMBERS / networks);
         hw_arena_mark mark = hw_arena_begin(arena);
         const hw_examined *x[HW_MOST_NETWORKS];
         for (int k = 0; k < networks; k++)
