@@ -116,6 +116,7 @@ int hw_thread_index(void);        /* 0..hw_threads()-1, inside hw_parallel; 0 ou
 /* Reads lines from a plain or gzip file ("-": standard input). A line ends at \n only; a \r before it and a byte order
  * mark at the start of the file are dropped. */
 typedef struct hw_reader hw_reader;
+enum { HW_LONGEST_LINE = 256 << 20 }; /* bytes; a longer one is an error, before it takes all memory */
 hw_reader *hw_reader_open(const char *path, hw_error *err); /* NULL: the message names the path and the reason */
 void hw_reader_close(hw_reader *reader);
 /* 1: a line, ended by a 0 byte beyond its length and valid until the next call; 0: the end; -1: an error. */

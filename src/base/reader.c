@@ -84,9 +84,15 @@ void hw_reader_close(hw_reader *reader)
     free(reader);
 }
 
-/* Makes room for at least one more byte after end. */
+/* Makes room for at least one more byte after end. What is there has no end of a line: it is asked for only then. */
 static bool make_room(hw_reader *reader)
 {
+    if (reader->end - reader->start >= HW_LONGEST_LINE) {
+        reader->state = FAILED;
+        hw_fail(&reader->failure, "%s:%lld: the line has more than %d MiB; a text with a sentence a line is expected",
+                reader->path, (long long)reader->number + 1, HW_LONGEST_LINE >> 20);
+        return false;
+    }
     if (reader->start > 0 && reader->end - reader->start <= reader->capacity / 2) {
         memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
         reader->searched -= reader->start;

@@ -146,7 +146,7 @@ bool hw_events_open(hw_events *e, const char *path, int64_t step, hw_error *err)
     off_t end = 0;
     snprintf(e->path, sizeof e->path, "%s", path);
     if (step > 0 && hw_file_exists(path) && !end_of(path, step, &end, err)) return false;
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
     if (file < 0) return hw_fail(err, "%s: cannot be opened for writing: %s", path, strerror(errno));
     e->file = file;
     if (ftruncate(file, end)) return fail(e, errno, err);
