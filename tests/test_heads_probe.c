@@ -205,16 +205,22 @@ END_TEST
 
 /* ---- the study --------------------------------------------------------------------------------------------------- */
 
-static const hw_probes *study(const char *label, const hw_study_set *learn, const hw_study_set *test)
+static const hw_probes *study_of(const char *label, const hw_study_set *learn, const hw_study_set *test, int seeds,
+                                 uint64_t seed)
 {
     hw_error err = {""};
-    hw_probe_options o = {.words = 150, .seeds = 2, .seed = 1, .trials = 50};
+    hw_probe_options o = {.words = 150, .seeds = seeds, .seed = seed, .trials = 50};
     for (int i = 0; hw_probe_label_at(i); i++)
         if (!strcmp(hw_probe_label_at(i)->name, label)) o.only = hw_probe_label_at(i);
     const hw_probes *p = hw_probe_study(bundle, learn, test, &o, NULL, NULL, arena, &err);
     ck_assert_msg(p != NULL, "%s", err.message);
     json_decref(p->skipped);
     return p;
+}
+
+static const hw_probes *study(const char *label, const hw_study_set *learn, const hw_study_set *test)
+{
+    return study_of(label, learn, test, 2, 1);
 }
 
 /* Positions stand in embeddings, which carry them; words before do not, and attention brings something of them. */
@@ -250,6 +256,28 @@ START_TEST(words_are_held_out)
     ck_assert_double_gt(p->items[0].control, 0.9);
     ck_assert_double_lt(p->items[0].accuracy, 0.95);
     ck_assert(fabs(p->items[0].selectivity) < 0.1); /* the real task is learnt by heart as well */
+}
+END_TEST
+
+/* Each draw of words held out asks another number of words, and each counts the same: in the accuracy, in its interval
+ * and in the commonest label's share beside it. */
+START_TEST(draws_count_the_same)
+{
+    static const char *const labels[] = {"upos", "number", "gender"};
+    for (int k = 0; k < 3; k++) {
+        const hw_probes *all = study_of(labels[k], &set[0], &set[1], 3, 1), *one[3];
+        for (int s = 0; s < 3; s++) one[s] = study_of(labels[k], &set[0], &set[1], 1, 1 + (uint64_t)s);
+        for (int i = 0; i < all->count; i++) {
+            const hw_probed *x = &all->items[i];
+            double accuracy = 0, majority = 0;
+            for (int s = 0; s < 3; s++) accuracy += one[s]->items[i].accuracy / 3;
+            for (int s = 0; s < 3; s++) majority += one[s]->items[i].majority / 3;
+            ck_assert_double_eq_tol(x->accuracy, accuracy, 1e-9);
+            ck_assert_double_eq_tol(x->majority, majority, 1e-9);
+            ck_assert_msg(x->low <= x->accuracy && x->accuracy <= x->high, "%s of %s: %g [%g, %g]", labels[k], x->name,
+                          x->accuracy, x->low, x->high);
+        }
+    }
 }
 END_TEST
 
@@ -324,6 +352,7 @@ Suite *test_heads_probe(void)
     tcase_add_test(t, labels);
     tcase_add_test(t, what_is_there_is_found);
     tcase_add_test(t, words_are_held_out);
+    tcase_add_test(t, draws_count_the_same);
     tcase_add_test(t, halves_and_threads);
     tcase_add_test(t, command);
     tcase_add_test(t, bad_input);

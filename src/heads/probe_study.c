@@ -178,14 +178,15 @@ static double accuracy(const task *t, const items *learn, const hw_vectors *from
     return share;
 }
 
-/* What one thing's probes got right, a sentence: right and asked, over all seeds. */
+/* What one thing's probes got right, a sentence: right and asked, over all seeds. A seed counts the same however many
+ * words it asks, as in the accuracy, which is the mean over seeds and so the sums' ratio. */
 typedef double (*by_sentence)[2];
 
 static void add_right(const items *test, const bool *right, by_sentence rows)
 {
     for (int64_t i = 0; i < test->count; i++) {
-        rows[test->list[i].sentence][0] += right[i];
-        rows[test->list[i].sentence][1]++;
+        rows[test->list[i].sentence][0] += right[i] / (double)test->count;
+        rows[test->list[i].sentence][1] += 1 / (double)test->count;
     }
 }
 
@@ -230,8 +231,6 @@ static double probe_seed(const task *t, int thing, int s, by_sentence rows, hw_p
     if (!s) {
         out->learnt = d->learn.count;
         out->tested = d->test.count;
-        out->majority = commonest_share(&d->learn, &d->test, t->classes);
-        out->untrained = accuracy(t, &d->learn, t->fresh_learn, &d->test, t->fresh_test, thing, seed, NULL);
         hw_arena *arena = hw_arena_new(0);
         hw_probe_data known = gather(t, &d->plain_learn, t->learn, thing, arena);
         out->bits = hw_probe_code_length(&known, t->options->hidden, seed);
@@ -239,6 +238,9 @@ static double probe_seed(const task *t, int thing, int s, by_sentence rows, hw_p
         hw_arena_free(arena);
     }
     add_right(&d->test, right, rows);
+    double untrained = accuracy(t, &d->learn, t->fresh_learn, &d->test, t->fresh_test, thing, seed, NULL);
+    out->majority += commonest_share(&d->learn, &d->test, t->classes) / t->options->seeds;
+    out->untrained += untrained / t->options->seeds;
     out->control += control / t->options->seeds;
     out->selectivity += (plain - control) / t->options->seeds;
     free(right);
