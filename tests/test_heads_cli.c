@@ -9,6 +9,8 @@
 #include "support_model.h"
 #include "support_toy.h"
 
+#include <headwise/heads.h>
+
 static hw_arena *arena;
 static const char *model;
 
@@ -107,6 +109,7 @@ START_TEST(results_are_kept_until_something_changes)
     ck_assert_int_eq(RUN("heads", "roles", model, "--quiet")->status, 0);
     json_t *first = kept("roles-test");
     json_object_set_new(first, "sentences", json_integer(12345)); /* to tell a kept result from a new one */
+    hw_study_seal(first);
     const char *path = scratch_path("model/heads/roles-test.json");
     json_dump_file(first, path, 0);
     ck_assert_ptr_nonnull(strstr(RUN("heads", "roles", model)->out, "12345 sentences"));
@@ -126,6 +129,7 @@ static void mark(const char *name, int number)
 {
     json_t *all = kept(name);
     json_object_set_new(all, "sentences", json_integer(number));
+    hw_study_seal(all);
     ck_assert_int_eq(json_dump_file(all, scratch_path(hw_arena_string(arena, "model/heads/%s.json", name)), 0), 0);
     json_decref(all);
 }
@@ -444,6 +448,7 @@ START_TEST(the_commonest_place_is_one_place)
         json_array_set_new(offsets, i % 2 ? 0 : 18, json_real(cases[i].beyond));
         json_array_set_new(offsets, 9 + 3, json_real(cases[i].third));
         json_object_set_new(row, "argmax_special", json_real(cases[i].special));
+        hw_study_seal(all);
         json_dump_file(all, scratch_path("model/heads/stats-test.json"), 0);
         json_decref(all);
         const char *out = RUN("heads", "stats", model)->out, *line = strstr(out, "encoder.0.self.0");

@@ -1,5 +1,6 @@
 /* The data of a study: words and tokens, sets with gold, streams, and results that are kept. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,6 +239,39 @@ START_TEST(statistics_of_many_pairs)
 }
 END_TEST
 
+/* An attention that is even: what a query gives to a word is its number of pieces over all of them, whether they are
+ * marked in the data or cut by the tokenizer. */
+START_TEST(statistics_join_pieces)
+{
+    hw_bundle *b = bundle_of("", "a b bo@@ ra@@ ti");
+    for (int i = 0; i < b->network->attentions; i++) {
+        const hw_attention_layer *layer = hw_transformer_attention(b->network, i);
+        int64_t rows = layer->heads * layer->head_width; /* those of the query come first */
+        memset(layer->query_weight->data, 0, (size_t)(rows * hw_tensor_cols(layer->query_weight)) * sizeof(hw_real));
+        memset(layer->query_bias->data, 0, (size_t)rows * sizeof(hw_real));
+    }
+    hw_parameters_pack(b->network->parameters);
+    scratch_text("marked.en", "a bo@@ ra@@ ti\n");
+    scratch_text("marked.fr", "bo@@ ti b\n");
+    scratch_text("cut.en", "a borati\n");
+    scratch_text("cut.fr", "boti b\n");
+    const hw_stats *marked = stats_of(b, "marked"), *cut = stats_of(b, "cut");
+    for (int i = 0; i < marked->count; i++) {
+        const hw_head_stats *x = &marked->items[i];
+        int side = hw_place_at(x->place)->query_side;
+        ck_assert_double_eq(x->sums.queries, x->by_words ? 2 : side == HW_SOURCE ? 4 : 3);
+        ck_assert_mem_eq(&x->sums, &cut->items[i].sums, sizeof x->sums);
+        if (x->place != HW_PLACE_ENCODER || !x->by_words || x->norms) continue;
+        double entropy = 2 * (-0.4 * log(0.2) - 0.6 * log(0.6)); /* 1, 3 and 1 of 5 tokens */
+        ck_assert_double_eq_tol(x->sums.entropy, entropy, 1e-5);
+        ck_assert_double_eq_tol(x->sums.self, 0.2 + 0.6, 1e-6);
+        ck_assert_double_eq_tol(x->sums.confidence, 2 * 0.6, 1e-6);
+        ck_assert_double_eq_tol(x->sums.distance, (0.6 + 2 * 0.2) + (0.2 + 0.2), 1e-6);
+    }
+    hw_bundle_free(b);
+}
+END_TEST
+
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 
 START_TEST(results_are_kept)
@@ -256,6 +290,22 @@ START_TEST(results_are_kept)
     ck_assert(json_equal(kept, result));
     json_decref(kept);
     ck_assert_ptr_null(hw_study_recall(model, "roles-test", 78));
+    const char *path = hw_arena_string(arena, "%s", scratch_path("model/heads/roles-test.json"));
+    static const char *const flipped[][2] = {{"0.1", "0.9"}, {"\"heads\"", "\"headz\""}, {"checksum", "chegksum"}};
+    for (size_t i = 0; i < sizeof flipped / sizeof *flipped; i++) {
+        size_t length;
+        char *whole = scratch_read(path, &length), *changed = hw_arena_string(arena, "%s", whole);
+        char *at = strstr(changed, flipped[i][0]);
+        ck_assert_ptr_nonnull(at);
+        memcpy(at, flipped[i][1], strlen(flipped[i][1]));
+        scratch_text("model/heads/roles-test.json", changed);
+        ck_assert_msg(!hw_study_recall(model, "roles-test", 77), "%s", flipped[i][1]);
+        scratch_text("model/heads/roles-test.json", whole);
+        free(whole);
+        kept = hw_study_recall(model, "roles-test", 77);
+        ck_assert_ptr_nonnull(kept);
+        json_decref(kept);
+    }
     size_t size;
     char *tsv = scratch_read(scratch_path("model/heads/roles-test.tsv"), &size);
     ck_assert_str_eq(tsv, "name\trole\tscore\tlines\tfound\na\tx\t0.10000000000000001\t1 2\t\na\ty\t\t\ttrue\n");
@@ -292,6 +342,7 @@ Suite *test_heads_study(void)
     tcase_add_loop_test(t, faults_are_refused, 0, sizeof faults / sizeof *faults);
     tcase_add_test(t, a_stream_gives_every_pair_once);
     tcase_add_test(t, statistics_of_many_pairs);
+    tcase_add_test(t, statistics_join_pieces);
     tcase_add_test(t, results_are_kept);
     tcase_add_test(t, fingerprints_follow_the_files);
     suite_add_tcase(suite, t);

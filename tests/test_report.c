@@ -296,6 +296,7 @@ START_TEST(results_that_hold_are_used)
     const char *path = scratch_path("model/heads/roles-kept.json");
     json_t *kept = json_load_file(path, 0, NULL);
     json_object_set_new(kept, "sentences", json_integer(12345));
+    hw_study_seal(kept);
     json_dump_file(kept, path, 0);
     json_decref(kept);
     char *page = report_page("kept");

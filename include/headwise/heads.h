@@ -761,12 +761,14 @@ uint64_t hw_fingerprint_file(uint64_t fingerprint, const char *path);
 uint64_t hw_fingerprint_model(uint64_t fingerprint, const char *directory);
 uint64_t hw_fingerprint_set(uint64_t fingerprint, const hw_bundle *bundle, const char *directory, const char *prefix);
 
-/* What was kept under this name and fingerprint, or NULL. The caller decrefs it. */
+/* What was kept under this name and fingerprint, or NULL, also where it was changed since. The caller decrefs it. */
 json_t *hw_study_recall(const char *model, const char *name, uint64_t fingerprint);
 /* A result may also have a basis, the fingerprint of all but the options that it was computed with: what was kept under
  * this name and basis, whatever its options. */
 void hw_study_set_basis(json_t *result, uint64_t basis);
 json_t *hw_study_recall_any(const char *model, const char *name, uint64_t basis);
+/* Adds the checksum without which a kept result is not read. */
+void hw_study_seal(json_t *result);
 /* Keeps a result, an object, to which the fingerprint is added, and its rows as TSV. */
 bool hw_study_keep(const char *model, const char *name, uint64_t fingerprint, json_t *result, const char *list,
                    const char *const *columns, hw_error *err);

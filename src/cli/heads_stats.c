@@ -113,7 +113,9 @@ const hw_cli_command hw_cli_heads_stats = {
                    "key (special tokens "
                    "included), on the word's own place and on punctuation; and where the largest weight stands most "
                    "often, key - query, of the offsets -8 to 8 and <s> and </s>. --json and "
-                   "--tsv have them by token and by word, over weights and over norms, with all offsets.",
+                   "--tsv have them by token and by word, over weights and over norms, with all offsets. By word, "
+                   "pieces are joined, those that the tokenizer cuts and those that text.joiner marks: to a word "
+                   "summed, from a word averaged.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .rules = rules,

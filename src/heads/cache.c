@@ -1,9 +1,11 @@
 /* Results kept in a model directory, so that they are computed anew only where model or data changed.
  *
  * The fingerprint is a 64-bit FNV-1a over the bytes of all files that a result depends on; it stands in the result
- * itself. Numbers are written with 17 digits and come back as they were. */
+ * itself, and so does a checksum of the rest, as a changed digit is not seen otherwise and a changed key would leave an
+ * empty table. Numbers are written with 17 digits and come back as they were. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <headwise/heads.h>
@@ -65,6 +67,30 @@ static bool path_of(char path[HW_PATH], const char *model, const char *name, con
 
 static void fingerprint_text(char text[20], uint64_t fingerprint) { snprintf(text, 20, "%016" PRIx64, fingerprint); }
 
+static const char *const CHECKSUM = "checksum";
+
+void hw_study_seal(json_t *result)
+{
+    char sum[20];
+    json_object_del(result, CHECKSUM);
+    char *text = json_dumps(result, JSON_COMPACT | JSON_SORT_KEYS);
+    HW_CHECK(text, "no memory for a result as JSON");
+    fingerprint_text(sum, hw_fingerprint_text(0, text));
+    free(text);
+    json_object_set_new(result, CHECKSUM, json_string(sum));
+}
+
+/* Is it as it was sealed? Takes the seal off. */
+static bool is_whole(json_t *result)
+{
+    json_t *was = json_incref(json_object_get(result, CHECKSUM));
+    if (was) hw_study_seal(result);
+    bool whole = was && json_equal(was, json_object_get(result, CHECKSUM));
+    json_object_del(result, CHECKSUM);
+    json_decref(was);
+    return whole;
+}
+
 static json_t *recall(const char *model, const char *name, const char *key, uint64_t fingerprint)
 {
     char path[HW_PATH], text[20];
@@ -72,7 +98,7 @@ static json_t *recall(const char *model, const char *name, const char *key, uint
     json_t *result = json_load_file(path, 0, NULL);
     const char *kept = json_string_value(json_object_get(result, key));
     fingerprint_text(text, fingerprint);
-    if (kept && !strcmp(kept, text)) return result;
+    if (kept && !strcmp(kept, text) && is_whole(result)) return result;
     json_decref(result);
     return NULL;
 }
@@ -114,7 +140,9 @@ bool hw_study_keep(const char *model, const char *name, uint64_t fingerprint, js
         hw_atomic_abandon(&json);
         return false;
     }
+    hw_study_seal(result);
     json_dumpf(result, json.stream, JSON_INDENT(1));
+    json_object_del(result, CHECKSUM);
     fputc('\n', json.stream);
     hw_study_tsv(tsv.stream, result, list, columns);
     return hw_atomic_commit_all((hw_atomic *[]){&json, &tsv}, 2, err);

@@ -1,9 +1,10 @@
 /* Statistics of heads: what a head's attention looks like, whatever it is for.
  *
  * Entropy and confidence after Voita et al. 2019 (confidence leaves </s> out, as keys and as queries); the same over
- * norms of what arrives in place of weights, after Kobayashi et al. 2020. A data set is read and run some pairs at a
- * time. Each batch has sums of its own, which are added up in the order of the batches, so that neither memory nor
- * figures depend on how many there are or on threads. */
+ * norms of what arrives in place of weights, after Kobayashi et al. 2020. By words, pieces are joined, those that a
+ * tokenizer cuts and those that text.joiner marks in the data; gold has the latter apart, so roles do too. A data set
+ * is read and run some pairs at a time. Each batch has sums of its own, which are added up in the order of the batches,
+ * so that neither memory nor figures depend on how many there are or on threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,27 @@ static int places_of(hw_attention_kind kind)
     return count;
 }
 
+/* Words as they are spelled: "bo@@ ti" is one. */
+static hw_sentence spelled(const hw_sentence *s, hw_arena *arena)
+{
+    hw_study_word *words = hw_arena_alloc(arena, ((size_t)s->count + 1) * sizeof *words);
+    hw_sentence out = {.ids = s->ids, .words = words};
+    for (int32_t w = 0; w < s->count; w++) {
+        const hw_study_word *piece = &s->words[w];
+        if (w && s->words[w - 1].goes_on) {
+            hw_study_word *word = &words[out.count - 1];
+            word->bytes = (size_t)(piece->text - word->text) + piece->bytes;
+            word->count += piece->count;
+            word->rank = piece->rank > word->rank ? piece->rank : word->rank;
+            word->punctuation &= piece->punctuation;
+            word->goes_on = piece->goes_on;
+        } else {
+            words[out.count++] = *piece;
+        }
+    }
+    return out.count == s->count ? *s : out;
+}
+
 static void add_pair(const survey *s, hw_stats_sums *table, int attention, const hw_visit *v, int64_t b,
                      const hw_real *block, const hw_real *norms)
 {
@@ -106,12 +128,13 @@ static void add_pair(const survey *s, hw_stats_sums *table, int attention, const
     int64_t cols = r->keys.length[b], size = r->queries.length[b] * cols,
             heads = hw_transformer_attention(s->network, attention)->heads;
     int places = places_of(kind), at = 0;
+    const hw_sentence words[2] = {spelled(&pair->words[0], arena), spelled(&pair->words[1], arena)};
+    const hw_sentence *units[2] = {pair->tokens, words};
+    bool alike = true;
+    for (int side = 0; side < 2; side++) alike &= pair->tokens[side].words == words[side].words;
     for (int p = 0; p < HW_PLACES; p++) {
         const hw_place *place = hw_place_at(p);
         if (place->kind != kind) continue;
-        const hw_sentence *units[2] = {pair->tokens, pair->words};
-        bool alike = true;
-        for (int side = 0; side < 2; side++) alike &= pair->tokens[side].words == pair->words[side].words;
         for (int by_words = 0; by_words < (alike ? 1 : 2); by_words++) {
             const hw_sentence *u = units[by_words];
             hw_word_attention a = hw_word_attention_new(place, &u[place->query_side], &u[place->key_side], arena);
