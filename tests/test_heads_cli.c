@@ -410,6 +410,22 @@ START_TEST(without_a_validation_set)
 }
 END_TEST
 
+START_TEST(words_that_the_model_does_not_know)
+{
+    static const char unknown[] = "75 % of the tokens are unknown to the model";
+    scratch_text("alien.en", "qa qo\nthe qu\n");
+    scratch_text("alien.fr", "qa qo\nle qu\n");
+    for (int i = 0; i < 2; i++) /* computed, and kept */
+        ck_assert_ptr_nonnull(strstr(RUN("heads", "stats", model, "--data", "alien")->out, unknown));
+    ck_assert_ptr_nonnull(strstr(RUN("heads", "stats", model, "--data", "alien", "--tsv")->err, unknown));
+    json_t *all = kept("stats-alien");
+    ck_assert_int_eq((int)number(all, "tokens"), 8);
+    ck_assert_int_eq((int)number(all, "unknown_tokens"), 6);
+    json_decref(all);
+    ck_assert_ptr_null(strstr(RUN("heads", "stats", model)->out, "unknown"));
+}
+END_TEST
+
 /* ---- statistics, alignment, one head ----------------------------------------------------------------------------- */
 
 START_TEST(statistics)
@@ -551,6 +567,7 @@ Suite *test_heads_cli(void)
     tcase_add_test(t, sentences_of_one_word);
     tcase_add_test(t, one_head);
     tcase_add_test(t, without_a_validation_set);
+    tcase_add_test(t, words_that_the_model_does_not_know);
     tcase_add_test(t, statistics);
     tcase_add_test(t, the_commonest_place_is_one_place);
     tcase_add_test(t, alignment);

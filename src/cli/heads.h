@@ -104,9 +104,9 @@ void hw_heads_p(hw_cli_table *t, const json_t *o);
 const char *hw_heads_sentences(const hw_heads *h, const json_t *result); /* "12 sentences" */
 void hw_heads_say(const char *text);                                     /* a paragraph to standard output */
 
-/* What a reader must know before he believes a result: chosen_on_scored (with shared_sentences), where at least half of
- * what is scored stands in the set on which something was chosen; rough_intervals (with interval_sentences), where they
- * come from few sentences. */
+/* What a reader must know before he believes a result: unknown_tokens (of the tokens of the data); chosen_on_scored
+ * (with shared_sentences), where at least half of what is scored stands in the set on which something was chosen;
+ * rough_intervals (with interval_sentences), where they come from few sentences. */
 void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result);
 void hw_heads_add_rough(json_t *result, int64_t sentences);
 void hw_heads_print_caveats(const hw_heads *h,

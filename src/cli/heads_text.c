@@ -7,6 +7,7 @@
 #include "cli/heads.h"
 
 enum { ROUGH_BELOW = 30 }; /* sentences: percentiles of resamples are too narrow there (Hesterberg 2015) */
+static const double many_unknown = 0.1;
 
 /* ---- cells ------------------------------------------------------------------------------------------------------- */
 
@@ -62,9 +63,34 @@ static bool has_intervals(const hw_heads_verb *verb)
     return false;
 }
 
+/* How many tokens of the data the vocabularies lack. */
+static void add_unknown(const hw_heads *h, json_t *result)
+{
+    enum { AT_ONCE = 1024 };
+    hw_error err;
+    hw_study_stream *stream = hw_study_stream_open(h->bundle, h->directory, h->prefix, &err);
+    if (!stream) return;
+    hw_arena *chunk = hw_arena_new(0);
+    hw_study_set set;
+    int64_t tokens = 0, unknown = 0;
+    while (hw_study_stream_next(stream, chunk, AT_ONCE, &set, &err) == 1) {
+        for (int64_t i = 0; i < 2 * set.count; i++) {
+            hw_ids of = set.pairs[i / 2].words[i % 2].ids;
+            tokens += of.count;
+            for (int64_t k = 0; k < of.count; k++) unknown += of.ids[k] == HW_UNKNOWN;
+        }
+        hw_arena_reset(chunk);
+    }
+    hw_arena_free(chunk);
+    hw_study_stream_close(stream);
+    json_object_set_new(result, "tokens", json_integer(tokens));
+    json_object_set_new(result, "unknown_tokens", json_integer(unknown));
+}
+
 void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result)
 {
     double sentences = hw_study_number(result, "sentences");
+    add_unknown(h, result);
     if (isnan(sentences)) sentences = (double)h->scored;
     if (has_intervals(verb)) hw_heads_add_rough(result, (int64_t)sentences);
     if (!h->chosen) return;
@@ -100,16 +126,29 @@ static const char *chosen_text(hw_arena *arena, const json_t *result)
                            hw_plural(shared, "stands", "stand"));
 }
 
+static const char *unknown_text(hw_arena *arena, double share)
+{
+    return hw_arena_string(arena,
+                           "NOTE: %.0f %% of the tokens are unknown to the model: its vocabulary is not that of these "
+                           "sentences, and what heads do with them tells little.",
+                           100 * share);
+}
+
+static void print_caveat(const hw_heads *h, bool text, const char *caveat)
+{
+    if (text)
+        putchar('\n'), hw_heads_say(caveat);
+    else
+        hw_cli_note(h->cli, "%s", caveat);
+}
+
 void hw_heads_print_caveats(const hw_heads *h, const json_t *result)
 {
     hw_arena *arena = h->cli->arena;
     bool text = !h->cli->json && !h->options->tsv;
-    if (json_is_true(json_object_get(result, "chosen_on_scored"))) {
-        if (text)
-            putchar('\n'), hw_heads_say(chosen_text(arena, result));
-        else
-            hw_cli_note(h->cli, "%s", chosen_text(arena, result));
-    }
+    double unknown = hw_study_number(result, "unknown_tokens") / hw_study_number(result, "tokens");
+    if (unknown >= many_unknown) print_caveat(h, text, unknown_text(arena, unknown));
+    if (json_is_true(json_object_get(result, "chosen_on_scored"))) print_caveat(h, text, chosen_text(arena, result));
     if (text && json_is_true(json_object_get(result, "rough_intervals"))) {
         putchar('\n');
         hw_heads_say(hw_heads_rough(arena, json_integer_value(json_object_get(result, "interval_sentences"))));

@@ -246,7 +246,10 @@ function caveats(result) {
         groups.set(group, [...(groups.get(group) || []), u.role]);
     }
     const few = result.interval_sentences;
-    return [result.chosen_on_scored && el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), 'Also in the ' +
+    const unknown = result.unknown_tokens / result.tokens;
+    return [unknown >= 0.1 && el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), share(unknown) + ' of the tokens are ' +
+        'unknown to the model: its vocabulary is not that of these sentences, and what heads do with them tells little.'),
+    result.chosen_on_scored && el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), 'Also in the ' +
         'validation set, on which the choice was made: ' + plural(result.shared_sentences, 'sentence') + ' of those scored ' +
         'here. What is chosen on sentences looks better on them than on others.'),
     result.rough_intervals && el('p', { class: 'caveat' }, few < 2 ? 'Of one sentence there is no interval, and it tells nothing of others.'
