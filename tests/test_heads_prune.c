@@ -236,8 +236,14 @@ START_TEST(a_pruned_model_is_a_model)
 {
     const char *model = bundle->config->training.model_dir, *part = hw_arena_string(arena, "%s", scratch_path("part"));
     const char *fine = hw_arena_string(arena, "training.model_dir=%s", scratch_path("fine"));
+    hw_error err = {""};
+    hw_corpus_counts counts = {.pairs = 9, .source_tokens = 30, .source_longest = 4};
+    ck_assert_msg(hw_bundle_save_corpus(&counts, model, &err), "%s", err.message);
+    ck_assert(hw_directory_make(part, &err));
+    hw_bundle_save_model(bundle->network, NULL, part, &err); /* what an interrupted command may leave */
     const outcome *o = RUN("heads", "prune", model, "--remove", "8", "-o", part, "--json", "--quiet");
     expect(o, 0, "\"largest_difference\"", "");
+    ck_assert_int_eq(hw_bundle_longest_source(part), 4);
     json_t *all = json_loads(o->out, 0, NULL);
     ck_assert_double_lt(json_number_value(json_object_get(all, "largest_difference")), 1e-5);
     const json_t *parameters = json_object_get(all, "parameters");

@@ -97,9 +97,10 @@ bool hw_bundle_save_weights(const hw_transformer *network, const hw_real *values
 /* Reads values from a safetensors file into the network and packs them. Errors name the file and the tensor. */
 bool hw_bundle_load_model(hw_transformer *network, const char *path, hw_error *err);
 
-/* Writes DIRECTORY/corpus.json, the counts of the training set; and how many tokens its longest source has, from there,
- * 0 where the directory does not tell. */
+/* Writes DIRECTORY/corpus.json, the counts of the training set, or those of another directory, where it has them; and
+ * how many tokens its longest source has, from there, 0 where the directory does not tell. */
 bool hw_bundle_save_corpus(const hw_corpus_counts *counts, const char *directory, hw_error *err);
+bool hw_bundle_copy_corpus(const char *from, const char *directory, hw_error *err);
 int64_t hw_bundle_longest_source(const char *directory);
 
 /* DIRECTORY/NAME into path. A directory so long that it does not fit is an error. */

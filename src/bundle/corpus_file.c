@@ -19,10 +19,29 @@ bool hw_bundle_save_corpus(const hw_corpus_counts *n, const char *directory, hw_
     return hw_atomic_commit(&file, err);
 }
 
-int64_t hw_bundle_longest_source(const char *directory)
+/* What stands there, or NULL. */
+static json_t *load(const char *directory)
 {
     char path[HW_PATH];
-    json_t *root = hw_bundle_path(path, directory, NAME, NULL) ? json_load_file(path, 0, NULL) : NULL;
+    return hw_bundle_path(path, directory, NAME, NULL) ? json_load_file(path, 0, NULL) : NULL;
+}
+
+bool hw_bundle_copy_corpus(const char *from, const char *directory, hw_error *err)
+{
+    json_t *root = load(from);
+    if (!root) return true;
+    hw_corpus_counts n = {.pairs = json_integer_value(json_object_get(root, "pairs")),
+                          .source_tokens = json_integer_value(json_object_get(root, "source_tokens")),
+                          .target_tokens = json_integer_value(json_object_get(root, "target_tokens")),
+                          .source_longest = json_integer_value(json_object_get(root, "source_longest")),
+                          .target_longest = json_integer_value(json_object_get(root, "target_longest"))};
+    json_decref(root);
+    return hw_bundle_save_corpus(&n, directory, err);
+}
+
+int64_t hw_bundle_longest_source(const char *directory)
+{
+    json_t *root = load(directory);
     int64_t longest = json_integer_value(json_object_get(root, "source_longest"));
     json_decref(root);
     return longest > 0 ? longest : 0;

@@ -164,10 +164,12 @@ static bool may_stand(const char *directory, hw_error *err)
     return !hw_file_exists(path) || hw_fail(err, "%s: there is a model already; name another directory", directory);
 }
 
-static bool save(const hw_bundle *part, const char *directory, hw_error *err)
+/* The configuration, which makes it a model, comes last, so that after an interruption the same command works again. */
+static bool save(const hw_bundle *part, const char *from, const char *directory, hw_error *err)
 {
-    return may_stand(directory, err) && hw_bundle_save_texts(part, directory, err) &&
-           hw_bundle_save_model(part->network, NULL, directory, err);
+    return may_stand(directory, err) && hw_directory_make(directory, err) &&
+           hw_bundle_save_model(part->network, NULL, directory, err) && hw_bundle_copy_corpus(from, directory, err) &&
+           hw_bundle_save_texts(part, directory, err);
 }
 
 /* What was measured of a speed, in JSON and as text. */
@@ -240,7 +242,7 @@ static bool remove_heads(hw_heads *h, const json_t *result, hw_error *err)
     if (!hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &test, err)) return false;
     hw_bundle *part = hw_bundle_without(h->bundle, names, count, o->output, arena, err);
     if (!part) return false;
-    bool ok = save(part, o->output, err);
+    bool ok = save(part, h->model, o->output, err);
     if (ok) {
         hw_search_options search = search_of(h);
         hw_removal r = hw_removal_measure(h->bundle, part, places, count, &test, &search);
