@@ -430,6 +430,22 @@ START_TEST(warnings_are_collected)
                      "c.yaml: training.learning_rate: with schedule noam it is a factor of about 1, not a "
                      "rate; 0.001 will hardly train");
     check(config_of("training: {max_steps: 4000}"), NULL);
+    static const char *const one_head = "model:\n"
+                                        "  {encoder_layers: 1, decoder_layers: 1, heads: 2,\n"
+                                        "   removed_heads: [encoder.0.self.1, decoder.0.self.0%s]}\n"
+                                        "training: {head_diversity: {kind: output, where: [%s]}, drop_head.rate: 0.1}\n";
+    warnings = (hw_names){0};
+    check(config_of(hw_arena_string(arena, one_head, "", "encoder, cross")), &warnings);
+    ck_assert_int_eq(warnings.count, 0);
+    check(config_of(hw_arena_string(arena, one_head, "", "encoder, decoder")), &warnings);
+    ck_assert_int_eq(warnings.count, 1);
+    ck_assert_str_eq(warnings.items[0],
+                     "c.yaml:4:50: training.head_diversity.where: model.removed_heads leaves one head in each of these "
+                     "attentions: there is nothing to diversify");
+    check(config_of(hw_arena_string(arena, one_head, ", decoder.0.cross.0", "cross")), &warnings);
+    ck_assert_int_eq(warnings.count, 3);
+    ck_assert_ptr_nonnull(strstr(warnings.items[2], "training.drop_head.rate: model.removed_heads leaves one head in "
+                                                    "each attention: there is nothing to drop"));
 }
 END_TEST
 

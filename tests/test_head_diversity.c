@@ -254,6 +254,8 @@ static const struct {
      "--set: training.head_diversity.where: it is empty; name one of encoder, decoder, cross at least"},
     {{"training.head_diversity.where=encoder,self", NULL},
      "--set: training.head_diversity.where: self is none of encoder, decoder, cross"},
+    {{"training.head_diversity.where=encoder,crss", NULL},
+     "--set: training.head_diversity.where: crss is none of encoder, decoder, cross; did you mean cross?"},
     {{"training.head_diversity.where=cross,cross", NULL},
      "--set: training.head_diversity.where: cross stands there twice"},
     {{"training.head_diversity.kind=position", "training.head_diversity.squared=true"},

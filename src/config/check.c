@@ -183,16 +183,25 @@ static bool check_averages(const hw_config *c, hw_error *err)
     return true;
 }
 
+static const char *const places[] = {"encoder", "decoder", "cross"};
+static const char *place_at(int i, const void *unused)
+{
+    (void)unused;
+    return places[i];
+}
+
 /* head_diversity.where: each of the places once at most, and one at least. */
 static bool check_places(const hw_config *c, hw_error *err)
 {
-    static const char *const places[] = {"encoder", "decoder", "cross"};
     static const char key[] = "training.head_diversity.where";
     const hw_names *where = &c->training.head_diversity.where;
     for (int i = 0; i < where->count; i++) {
         bool known = false;
         for (int k = 0; k < 3; k++) known |= !strcmp(where->items[i], places[k]);
-        if (!known) return fail(c, err, key, NULL, "%.60s is none of encoder, decoder, cross", where->items[i]);
+        const char *nearest = known ? NULL : hw_nearest(where->items[i], 3, place_at, NULL);
+        if (!known)
+            return fail(c, err, key, NULL, "%.60s is none of encoder, decoder, cross%s%s%s", where->items[i],
+                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
         for (int k = 0; k < i; k++)
             if (!strcmp(where->items[i], where->items[k]))
                 return fail(c, err, key, NULL, "%s stands there twice", where->items[i]);
@@ -286,6 +295,38 @@ static void warn(hw_config *c, hw_names *warnings, const char *key, const char *
     warnings->items = items;
 }
 
+/* Has an attention of one of the places two heads at least, after those removed? A head's name begins with its
+ * attention's. */
+static bool has_two_heads(const hw_config *c, const char *const *of, int count)
+{
+    const hw_names *removed = &c->model.removed_heads;
+    for (int i = 0; i < count; i++) {
+        bool encoder = !strcmp(of[i], "encoder"), cross = !strcmp(of[i], "cross");
+        int64_t layers = encoder ? c->model.encoder_layers : c->model.decoder_layers;
+        for (int64_t layer = 0; layer < layers; layer++) {
+            char start[64];
+            int length = snprintf(start, sizeof start, "%s.%lld.%s.", encoder ? "encoder" : "decoder", (long long)layer,
+                                  cross ? "cross" : "self");
+            int64_t heads = c->model.heads;
+            for (int r = 0; r < removed->count; r++) heads -= !strncmp(removed->items[r], start, (size_t)length);
+            if (heads > 1) return true;
+        }
+    }
+    return false;
+}
+
+/* Not an error, since the configuration of a model without heads keeps how it was trained. */
+static void warn_of_one_head(hw_config *c, hw_names *warnings)
+{
+    const hw_names *where = &c->training.head_diversity.where;
+    if (c->training.head_diversity.kind && !has_two_heads(c, where->items, where->count))
+        warn(c, warnings, "training.head_diversity.where",
+             "model.removed_heads leaves one head in each of these attentions: there is nothing to diversify");
+    if (c->training.drop_head.rate > 0 && !has_two_heads(c, places, 3))
+        warn(c, warnings, "training.drop_head.rate",
+             "model.removed_heads leaves one head in each attention: there is nothing to drop");
+}
+
 static void add_warnings(hw_config *c, hw_names *warnings)
 {
     if (c->training.max_steps < c->training.warmup_steps)
@@ -297,6 +338,7 @@ static void add_warnings(hw_config *c, hw_names *warnings)
     if (c->training.head_l0.weight > 0 && !*c->training.init_from)
         warn(c, warnings, "training.head_l0.weight",
              "gates close heads before these have learned anything; begin with a trained model, training.init_from");
+    warn_of_one_head(c, warnings);
     if (c->training.schedule == HW_SCHEDULE_NOAM && c->training.learning_rate < 0.05)
         warn(c, warnings, "training.learning_rate",
              "with schedule noam it is a factor of about 1, not a rate; %g will hardly train",
