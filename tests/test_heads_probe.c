@@ -322,6 +322,7 @@ END_TEST
 START_TEST(bad_input)
 {
     expect(RUN("heads", "probe", model, "--label", "noun"), 2, "", "there is no such label; there are upos, position");
+    expect(RUN("heads", "probe", model, "--label", "uops"), 2, "", "head; did you mean upos?");
     remove(scratch_path("test.en.conllu"));
     remove(scratch_path("test.fr.conllu"));
     expect(RUN("heads", "probe", model, "--label", "upos"), 1, "", "there is no gold annotation");

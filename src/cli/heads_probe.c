@@ -24,16 +24,25 @@ static const hw_cli_option table[] = {
      .help = "how often words, control labels and hidden units are drawn (3)", .low = 1, .high = 100},
 };
 
+static const char *label_at(int i, const void *unused)
+{
+    (void)unused;
+    return hw_probe_label_at(i)->name;
+}
+
 static const hw_probe_label *find_label(const char *name, hw_error *err)
 {
     char list[256] = "";
     const hw_probe_label *l;
-    for (int i = 0; (l = hw_probe_label_at(i)); i++) {
+    int count = 0;
+    for (; (l = hw_probe_label_at(count)); count++) {
         if (!strcmp(l->name, name)) return l;
         size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", l->name);
+        snprintf(list + used, sizeof list - used, "%s%s", count ? ", " : "", l->name);
     }
-    hw_fail(err, "--label %.40s: there is no such label; there are %s", name, list);
+    const char *nearest = hw_nearest(name, count, label_at, NULL);
+    hw_fail(err, "--label %.40s: there is no such label; there are %s%s%s%s", name, list,
+            nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     return NULL;
 }
 
