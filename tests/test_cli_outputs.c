@@ -43,6 +43,8 @@ static pid_t start(const char *call, void (*before)(void))
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child) return child;
+    signal(SIGINT, SIG_DFL); /* tests may run behind a script's `&` */
+    signal(SIGQUIT, SIG_DFL);
     if (before) before();
     if (!freopen(scratch_path("said"), "w", stderr) || !freopen("/dev/null", "w", stdout)) _exit(99);
     exit(hw_cli_main(count, (char **)(uintptr_t)words));
@@ -71,6 +73,23 @@ START_TEST(a_signal_leaves_nothing_half_written)
         expect_ended_by(child, i == 4 ? SIGTERM : numbers[i]);
         ck_assert_int_eq(names_in("out"), 0);
     }
+}
+END_TEST
+
+static void nothing(int number) { (void)number; }
+
+/* A handler holds the list of half-written files: another one above it would wait for it for ever. */
+START_TEST(no_signal_interrupts_another_ones_handler)
+{
+    struct sigaction now;
+    hw_cli_catch(SIGTERM, nothing);
+    ck_assert_int_eq(sigaction(SIGTERM, NULL, &now), 0);
+    ck_assert(now.sa_handler == nothing);
+    ck_assert(sigismember(&now.sa_mask, SIGHUP) && sigismember(&now.sa_mask, SIGINT));
+    signal(SIGTERM, SIG_IGN);
+    hw_cli_catch(SIGTERM, nothing);
+    ck_assert_int_eq(sigaction(SIGTERM, NULL, &now), 0);
+    ck_assert(now.sa_handler == SIG_IGN);
 }
 END_TEST
 
@@ -120,6 +139,7 @@ Suite *test_cli_outputs(void)
     t = tcase_create("signals");
     tcase_add_checked_fixture(t, scratch_begin_in_memory, scratch_end);
     tcase_add_test(t, a_signal_leaves_nothing_half_written);
+    tcase_add_test(t, no_signal_interrupts_another_ones_handler);
     suite_add_tcase(suite, t);
     t = tcase_create("training");
     tcase_add_test(t, a_second_signal_ends_training_at_once);

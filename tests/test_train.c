@@ -248,12 +248,13 @@ END_TEST
 
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
 
-static pid_t start_program(const char *config)
+static pid_t start_program(const char *config, bool in_background)
 {
     fflush(NULL);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child) return child;
+    signal(SIGINT, in_background ? SIG_IGN : SIG_DFL);
     if (!freopen(scratch_path("said"), "w", stderr)) _exit(99);
     exit(hw_cli_main(3, (char *[]){"headwise", "train", (char *)config, NULL}));
 }
@@ -267,7 +268,7 @@ START_TEST(signals)
     hw_run_state state;
     int status;
     ck_assert(hw_config_save(c, scratch_path("run.yaml"), &err));
-    pid_t child = start_program(scratch_path("run.yaml"));
+    pid_t child = start_program(scratch_path("run.yaml"), false);
     while (!hw_file_exists(scratch_path("model/model.safetensors"))) usleep(1000);
     for (int i = 0; i < 2 && numbers[_i][i]; i++) kill(child, numbers[_i][i]);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -286,6 +287,30 @@ START_TEST(signals)
     train_until(&call, c, state.step + 1); /* it goes on */
     train_until(&call, train_config(arena, "whole", long_one), state.step + 1);
     same_directories(scratch_path("whole"), scratch_path("model"));
+}
+END_TEST
+
+/* Of a script's `train ... &` Ctrl-C is not meant; SIGTERM is. */
+START_TEST(ignored_interrupts)
+{
+    const hw_config *c = train_config(arena, "model", "training.max_steps=100000000;training.save_every=100");
+    const char *checkpoint = scratch_path("model/checkpoint.safetensors");
+    hw_error err;
+    hw_run_state before, now;
+    int status;
+    ck_assert(hw_config_save(c, scratch_path("run.yaml"), &err));
+    pid_t child = start_program(scratch_path("run.yaml"), true);
+    while (!hw_file_exists(scratch_path("model/model.safetensors"))) usleep(1000);
+    kill(child, SIGINT);
+    ck_assert(hw_checkpoint_peek(&before, checkpoint, &err));
+    do {
+        usleep(1000);
+        ck_assert_msg(waitpid(child, &status, WNOHANG) == 0, "it ended");
+        ck_assert(hw_checkpoint_peek(&now, checkpoint, &err));
+    } while (now.step < before.step + 300);
+    kill(child, SIGTERM);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 END_TEST
 
@@ -311,6 +336,7 @@ Suite *test_train(void)
     tcase_add_test(t, overwriting_needs_data);
     tcase_add_test(t, half_written_files_go);
     tcase_add_loop_test(t, signals, 0, 3);
+    tcase_add_test(t, ignored_interrupts);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -165,6 +165,9 @@ bool hw_cli_flush(void);
 
 /* Handles a signal: removes what is half-written, and lets the signal end the program. */
 void hw_cli_end_by(int number);
+/* Sets the handler of a signal, which no other one interrupts. What the caller ignores (nohup, a script's `&`) stays
+ * ignored. */
+void hw_cli_catch(int number, void (*handler)(int number));
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 

@@ -113,13 +113,18 @@ void hw_cli_end_by(int number)
     raise(number); /* comes when the handler returns */
 }
 
-/* Ctrl-C and the like end the program as ever, but leave no half-written file. What the caller ignores stays ignored. */
+void hw_cli_catch(int number, void (*handler)(int number))
+{
+    struct sigaction before, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask); /* a second signal waits for the end of the first one's handler */
+    if (!sigaction(number, NULL, &before) && before.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
+}
+
+/* Ctrl-C and the like end the program as ever, but leave no half-written file. */
 static void catch_signals(void)
 {
     static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    struct sigaction before, action = {.sa_handler = hw_cli_end_by};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!sigaction(numbers[i], NULL, &before) && before.sa_handler != SIG_IGN) sigaction(numbers[i], &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) hw_cli_catch(numbers[i], hw_cli_end_by);
 }
 
 int hw_cli_main(int argc, char **argv)

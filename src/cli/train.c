@@ -26,13 +26,6 @@ static void on_signal(int number)
     stop = 1;
 }
 
-static void catch_signals(void)
-{
-    const int numbers[] = {SIGINT, SIGTERM};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
-}
-
 static void say(const char *line, void *context) { hw_cli_note(context, "%s", line); }
 
 static int dry_run(hw_cli *cli, const hw_config *config)
@@ -94,7 +87,8 @@ static int run(hw_cli *cli)
     hw_error err;
     if (!hw_config_require(config, required, &err)) return hw_cli_refuse(&err);
     if (o.dry_run) return dry_run(cli, config);
-    catch_signals();
+    hw_cli_catch(SIGINT, on_signal);
+    hw_cli_catch(SIGTERM, on_signal);
     hw_cli_progress progress = hw_cli_progress_new(cli);
     hw_train_options train = {.overwrite = o.overwrite, .progress = hw_cli_progress_show, .progress_context = &progress,
                               .say = say, .say_context = cli, .stop = &stop};
