@@ -152,7 +152,9 @@ static bool read_state(hw_run_state *state, const hw_safetensors *file, const ch
 {
     const char *format = hw_safetensors_metadata(file, "format");
     if (!format || strcmp(format, FORMAT))
-        return hw_fail(err, "%s: this is no checkpoint that this version reads (its format is \"%.40s\", not \"%s\")",
+        return hw_fail(err,
+                       "%s: this is no checkpoint that this version reads (its format is \"%.40s\", not \"%s\"); "
+                       "its run can begin anew with --overwrite, and another one with its weights (training.init_from)",
                        path, format ? format : "", FORMAT);
     for (int i = 0; i < FIELDS; i++)
         if (!field_read(&fields[i], hw_safetensors_metadata(file, fields[i].key), state))
