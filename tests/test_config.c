@@ -433,7 +433,8 @@ START_TEST(warnings_are_collected)
     static const char *const one_head = "model:\n"
                                         "  {encoder_layers: 1, decoder_layers: 1, heads: 2,\n"
                                         "   removed_heads: [encoder.0.self.1, decoder.0.self.0%s]}\n"
-                                        "training: {head_diversity: {kind: output, where: [%s]}, drop_head.rate: 0.1}\n";
+                                        "training: {head_diversity: {kind: output, where: [%s]},\n"
+                                        "   drop_head.rate: 0.1}\n";
     warnings = (hw_names){0};
     check(config_of(hw_arena_string(arena, one_head, "", "encoder, cross")), &warnings);
     ck_assert_int_eq(warnings.count, 0);
