@@ -70,8 +70,12 @@ bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *con
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
 
-/* The sections that a trained model keeps. */
-static bool is_kept(const char *key) { return !strncmp(key, "model.", 6) || !strncmp(key, "text.", 5); }
+/* What a trained model keeps: two sections, and what its sides are called. */
+static bool is_kept(const char *key)
+{
+    return !strncmp(key, "model.", 6) || !strncmp(key, "text.", 5) || !strcmp(key, "data.source") ||
+           !strcmp(key, "data.target");
+}
 
 static bool configure(hw_cli *cli, hw_config *config, const char *directory, hw_error *err)
 {
