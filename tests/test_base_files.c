@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -241,6 +242,41 @@ END_TEST
 
 /* ---- maps and directories ---------------------------------------------------------------------------------------- */
 
+/* A shell or an editor that shares it may have set standard input so that reading does not wait. */
+START_TEST(an_input_that_does_not_wait_is_waited_for)
+{
+    int ends[2];
+    hw_error err;
+    char *line;
+    size_t length;
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        usleep(50000);
+        bool ok = write(ends[1], "a\n", 2) == 2;
+        usleep(50000);
+        _exit(!ok || write(ends[1], "b", 1) != 1);
+    }
+    int saved = dup(STDIN_FILENO);
+    ck_assert_int_ge(dup2(ends[0], STDIN_FILENO), 0);
+    close(ends[0]);
+    close(ends[1]);
+    hw_reader *reader = hw_reader_open("-", &err);
+    ck_assert_ptr_nonnull(reader);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_msg(hw_reader_line(reader, &line, &length, &err) == 1, "%s", err.message);
+        ck_assert_str_eq(line, i ? "b" : "a");
+    }
+    ck_assert_int_eq(hw_reader_line(reader, &line, &length, &err), 0);
+    hw_reader_close(reader);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+}
+END_TEST
+
 START_TEST(maps)
 {
     hw_map map;
@@ -304,6 +340,7 @@ Suite *test_base_files(void)
     tcase_add_test(t, damaged_gzip);
     tcase_add_test(t, unreadable);
     tcase_add_test(t, pipes_give_lines_as_they_come);
+    tcase_add_test(t, an_input_that_does_not_wait_is_waited_for);
     tcase_add_test(t, maps);
     tcase_add_test(t, directories);
     suite_add_tcase(suite, t);

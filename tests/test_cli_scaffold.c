@@ -114,6 +114,11 @@ static const struct {
     {{"g", "--threads", "-1"}, 2, "", "headwise: make: --threads: -1 is too small; it must be at least 1\n"},
     {{"--version"}, 0, "headwise " HW_VERSION "\n", ""},
     {{"g", "--\x1b[31m"}, 2, "", "headwise: make: unknown option --?[31m; headwise make --help lists them\n"},
+    {{"g", "--\xc2\x9b"
+           "3m\xc2\xa0"},
+     2,
+     "",
+     "headwise: make: unknown option --??3m\xc2\xa0; headwise make --help lists them\n"},
 };
 
 START_TEST(words_are_read)

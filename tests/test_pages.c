@@ -88,10 +88,11 @@ static const char *sorted(const char *words)
 
 static void completes_to(const char *typed, const char *expected)
 {
-    const outcome *o = run_bash(hw_arena_string(
-        arena,
-        "source %s; COMP_WORDS=(headwise %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _headwise; echo ${COMPREPLY[*]}",
-        scratch_path("pages/headwise.bash"), typed));
+    const outcome *o =
+        run_bash(hw_arena_string(arena,
+                                 "set -u; source %s; COMP_WORDS=(headwise %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
+                                 "_headwise; echo ${COMPREPLY[*]}",
+                                 scratch_path("pages/headwise.bash"), typed));
     ck_assert_int_eq(o->status, 0);
     ck_assert_msg(!strcmp(sorted(o->out), sorted(expected)), "headwise %s: completes to\n%s\nnot\n%s", typed, o->out,
                   expected);

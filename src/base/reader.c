@@ -31,12 +31,19 @@ struct hw_reader {
     uint8_t *packed;                  /* gzip: BLOCK bytes as they stand in the file */
 };
 
+/* Waits where an input does not (standard input may be such, by whoever shares it). */
+static bool again(int fd)
+{
+    struct pollfd input = {.fd = fd, .events = POLLIN};
+    return errno == EINTR || (errno == EAGAIN && (poll(&input, 1, -1) > 0 || errno == EINTR));
+}
+
 /* Reads what is there, at least one byte; 0 at the end, -1 with errno. */
 static ssize_t read_some(int fd, void *to, size_t size)
 {
     ssize_t got;
     do got = read(fd, to, size);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && again(fd));
     return got;
 }
 

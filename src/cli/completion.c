@@ -71,7 +71,7 @@ void hw_cli_completion(FILE *out, hw_arena *arena)
           "\n"
           "_headwise()\n"
           "{\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} place='' next words i\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} place='' next='' words='' i\n"
           "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
           "        next=\"${place:+$place }${COMP_WORDS[i]}\"\n"
           "        [[ ${COMP_WORDS[i]} != -* && -n $(_headwise_words \"$next\") ]] || break\n"

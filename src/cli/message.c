@@ -11,8 +11,11 @@ static void say(const char *format, va_list arguments)
 {
     char text[sizeof((hw_error *)0)->message + 256];
     vsnprintf(text, sizeof text, format, arguments);
-    for (char *c = text; *c; c++)
-        if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f) *c = '?';
+    for (char *c = text; *c; c++) {
+        bool upper = *c == '\xc2' && (c[1] & 0xe0) == 0x80; /* U+0080 to U+009F */
+        if (upper) c[1] = '?';
+        if (upper || ((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f) *c = '?';
+    }
     hw_cli_progress_clear();
     fprintf(stderr, "headwise: %s\n", text);
 }
