@@ -312,8 +312,8 @@ def alignment():
         for key, by_norm in (("aer", False), ("aer_norm", True)):
             found = []
             for i in range(COUNT):
-                a = sum((w * PASSES[i].norms[n][:, None] if by_norm else w).sum(0) if last == "mean" else
-                        (w * PASSES[i].norms[n][:, None] if by_norm else w)[int(last)]
+                a = sum((w * PASSES[i].norms[n][:, None] if by_norm else w / w[:, :, :-1].sum(-1, keepdim=True)).sum(0)
+                        if last == "mean" else (w * PASSES[i].norms[n][:, None] if by_norm else w)[int(last)]
                         for n in of for w in [PASSES[i].weights[n]])
                 step = PLACES["decoder.cross"][entry["step"]][0]
                 found.append({(int(a[q + step, :-1].argmax()), q) for q in range(len(TARGETS[i]))})

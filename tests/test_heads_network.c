@@ -143,6 +143,21 @@ static int attention_of(hw_attention_kind kind, int layer)
 
 /* ---- statistics -------------------------------------------------------------------------------------------------- */
 
+/* Pieces that go on belong to the word that the next one is of; such a word is punctuation where all of it is. */
+static hw_sentence whole_words(const hw_sentence *s)
+{
+    hw_study_word *words = hw_arena_copy(arena, s->words, ((size_t)s->count + 1) * sizeof *words);
+    hw_sentence out = {.ids = s->ids, .words = words, .count = s->count};
+    for (int32_t w = s->count - 1; w > 0; w--) {
+        if (!words[w - 1].goes_on) continue;
+        words[w - 1].count += words[w].count;
+        words[w - 1].punctuation = words[w - 1].punctuation && words[w].punctuation;
+        memmove(words + w, words + w + 1, (size_t)(out.count - w - 1) * sizeof *words);
+        out.count--;
+    }
+    return out;
+}
+
 START_TEST(statistics)
 {
     hw_error err = {""};
@@ -157,7 +172,8 @@ START_TEST(statistics)
         const hw_place *place = hw_place_at(x->place);
         hw_stats_sums want = {0};
         for (int p = 0; p < PAIRS; p++) {
-            const hw_sentence *units = x->by_words ? set.pairs[p].words : set.pairs[p].tokens;
+            const hw_sentence words[2] = {whole_words(&set.pairs[p].words[0]), whole_words(&set.pairs[p].words[1])};
+            const hw_sentence *units = x->by_words ? words : set.pairs[p].tokens;
             hw_word_attention a = join(&pairs[p], x->head.attention, x->head.head, place, &units[place->query_side],
                                        &units[place->key_side], x->norms);
             for (int32_t k = 0; k < a.queries * a.keys && x->norms; k++) a.arriving += (double)a.weights[k];
@@ -232,6 +248,25 @@ static bool is_part(const char *name, int layer, int head)
     return !strcmp(name + 16, "mean") || name[16] == '0' + head;
 }
 
+/* The weights of cross-attention without </s>, each row renormalised: what means of heads are over. */
+static const taken *renormalised(const taken *pairs)
+{
+    taken *all = hw_arena_copy(arena, pairs, PAIRS * sizeof *all);
+    for (int p = 0; p < PAIRS; p++)
+        for (int layer = 0; layer < LAYERS; layer++) {
+            const int a = attention_of(HW_CROSS, layer);
+            const int64_t cols = all[p].cols[a], numbers = HEADS * all[p].rows[a] * cols;
+            double *w = hw_arena_copy(arena, all[p].weights[a], (size_t)numbers * sizeof *w), sum;
+            all[p].weights[a] = w;
+            for (int64_t i = 0; i < numbers; i += cols) {
+                sum = 0;
+                for (int64_t k = 0; k < cols - 1; k++) sum += w[i + k];
+                for (int64_t k = 0; k < cols; k++) w[i + k] = k < cols - 1 ? w[i + k] / sum : 0;
+            }
+        }
+    return all;
+}
+
 /* Little but what head 0 finds arrives, so that means by norms are not those by weights. */
 static void favour_first_heads(void)
 {
@@ -247,7 +282,7 @@ static void favour_first_heads(void)
 START_TEST(links)
 {
     favour_first_heads();
-    const taken *pairs = take_all();
+    const taken *pairs = take_all(), *without_end = renormalised(pairs);
     hw_runner *runner = hw_runner_new(bundle->network);
     const hw_linkings *l = hw_link_heads(runner, bundle->network, &set, arena);
     hw_runner_free(runner);
@@ -268,7 +303,7 @@ START_TEST(links)
             memset(sum.own, 0, (size_t)(sum.queries * sum.keys) * sizeof *sum.own);
             for (int h = 0; h < LAYERS * HEADS; h++)
                 if (is_part(x->name, h / HEADS, h % HEADS))
-                    add_head(&sum, &pairs[p], h / HEADS, h % HEADS, place, p, x->norms);
+                    add_head(&sum, x->is_head || x->norms ? &pairs[p] : &without_end[p], h / HEADS, h % HEADS, place, p, x->norms);
             for (int32_t q = 0; q < sum.queries; q++) {
                 int32_t best = 0;
                 for (int32_t k = 1; k < words[HW_SOURCE].count; k++)

@@ -2,7 +2,8 @@
  *
  * Sources: Och and Ney 2003 (the error rate); Kobayashi et al. 2020, section 5 (norms align better than weights, and
  * the row where a word is fed better than the one where it is predicted, in their models; which it is here is
- * measured). The mean of a layer is over its heads' weights, or the norms of what arrives from them. */
+ * measured). The mean of a layer is over its heads' weights without </s>, each row renormalised, lest a head that is
+ * parked there count for little; or over the norms of what arrives from them, which are amounts and stay as they are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,9 +80,14 @@ static void link_ways(pair_sums *p, const hw_real *by_weights, const hw_real *by
 
 static void add_block(pair_sums *p, const hw_real *block, const hw_real *norms)
 {
-    for (int64_t i = 0; i < p->rows * p->cols; i++) {
-        p->layer[0][i] += block[i];
-        p->layer[1][i] += block[i] * norms[i % p->cols];
+    const int64_t words = p->cols - 1; /* </s> is the last */
+    for (int64_t row = 0, i = 0; row < p->rows; row++, i += p->cols) {
+        hw_real sum = 0;
+        for (int64_t k = 0; k < words; k++) sum += block[i + k];
+        for (int64_t k = 0; k < words; k++) {
+            if (sum > 0) p->layer[0][i + k] += block[i + k] / sum;
+            p->layer[1][i + k] += block[i + k] * norms[k];
+        }
     }
 }
 
