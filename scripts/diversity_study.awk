@@ -131,8 +131,8 @@ END {
     if (!quick) how_strong()
     print "\n## Primary outcome\n"
     if (!quick) {
-        print "Means over seeds; in brackets the difference to none, paired by seed, its 95 % interval, and p by sign flips after"
-        print "Holm's correction over the three comparisons.\n"
+        print "Means over seeds; in brackets the difference to none, paired by seed, its 95 % interval (of this"
+        print "comparison alone), and p by sign flips after Holm's correction over the three comparisons.\n"
     }
     table(1, 1)
     if (!quick) {

@@ -396,6 +396,12 @@ START_TEST(set_overrides)
     ck_assert_int_eq(c->model.removed_heads.count, 2);
     ck_assert_int_eq(c->training.seed, 5);
     ck_assert_str_eq(hw_config_place(c, "model.heads"), "--set");
+    ck_assert(hw_config_set(c, "model.removed_heads=[\"encoder.0.self.0\", decoder.1.self.3 ]", &err));
+    ck_assert_int_eq(c->model.removed_heads.count, 2);
+    ck_assert_str_eq(c->model.removed_heads.items[0], "encoder.0.self.0");
+    ck_assert_str_eq(c->model.removed_heads.items[1], "decoder.1.self.3");
+    ck_assert(hw_config_set(c, "model.removed_heads=[]", &err));
+    ck_assert_int_eq(c->model.removed_heads.count, 0);
     ck_assert(hw_config_set(c, "model.removed_heads=", &err));
     ck_assert_int_eq(c->model.removed_heads.count, 0);
 }

@@ -263,10 +263,10 @@ END_TEST
  * and in the commonest label's share beside it. */
 START_TEST(draws_count_the_same)
 {
-    static const char *const labels[] = {"upos", "number", "gender"};
+    static const char *const asked[] = {"upos", "number", "gender"};
     for (int k = 0; k < 3; k++) {
-        const hw_probes *all = study_of(labels[k], &set[0], &set[1], 3, 1), *one[3];
-        for (int s = 0; s < 3; s++) one[s] = study_of(labels[k], &set[0], &set[1], 1, 1 + (uint64_t)s);
+        const hw_probes *all = study_of(asked[k], &set[0], &set[1], 3, 1), *one[3];
+        for (int s = 0; s < 3; s++) one[s] = study_of(asked[k], &set[0], &set[1], 1, 1 + (uint64_t)s);
         for (int i = 0; i < all->count; i++) {
             const hw_probed *x = &all->items[i];
             double accuracy = 0, majority = 0;
@@ -274,7 +274,7 @@ START_TEST(draws_count_the_same)
             for (int s = 0; s < 3; s++) majority += one[s]->items[i].majority / 3;
             ck_assert_double_eq_tol(x->accuracy, accuracy, 1e-9);
             ck_assert_double_eq_tol(x->majority, majority, 1e-9);
-            ck_assert_msg(x->low <= x->accuracy && x->accuracy <= x->high, "%s of %s: %g [%g, %g]", labels[k], x->name,
+            ck_assert_msg(x->low <= x->accuracy && x->accuracy <= x->high, "%s of %s: %g [%g, %g]", asked[k], x->name,
                           x->accuracy, x->low, x->high);
         }
     }

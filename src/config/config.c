@@ -113,15 +113,29 @@ static hw_yaml *word_node(hw_arena *arena, const char *place, const char *text, 
     return node;
 }
 
+/* Without blanks around it, nor the quotes in which a list is printed. */
+static hw_yaml *item_node(hw_arena *arena, const char *place, const char *text, size_t length)
+{
+    while (length && *text == ' ') text++, length--;
+    while (length && text[length - 1] == ' ') length--;
+    if (length > 1 && *text == '"' && text[length - 1] == '"') text++, length -= 2;
+    return word_node(arena, place, text, length);
+}
+
+/* "a,b", or "[a, b]" as configurations have it */
 static hw_yaml *list_node(hw_arena *arena, const char *place, const char *text)
 {
+    size_t left = strlen(text);
     hw_yaml *list = word_node(arena, place, "", 0);
     list->kind = HW_YAML_SEQUENCE;
-    list->items = hw_arena_calloc(arena, strlen(text) + 1, sizeof *list->items);
-    while (*text) {
-        size_t length = strcspn(text, ",");
-        list->items[list->count++] = word_node(arena, place, text, length);
-        text += length + (text[length] == ',');
+    list->items = hw_arena_calloc(arena, left + 1, sizeof *list->items);
+    if (left > 1 && *text == '[' && text[left - 1] == ']') text++, left -= 2;
+    while (left) {
+        const char *comma = memchr(text, ',', left);
+        size_t length = comma ? (size_t)(comma - text) : left, all = length + (comma != NULL);
+        list->items[list->count++] = item_node(arena, place, text, length);
+        text += all;
+        left -= all;
     }
     return list;
 }
