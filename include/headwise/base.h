@@ -48,6 +48,9 @@ _Noreturn void hw_abort(const char *file, int line, const char *format, ...) __a
  * candidate(i, argument) gives the i-th of count names. */
 const char *hw_nearest(const char *word, int count, const char *(*candidate)(int i, const void *argument),
                        const void *argument);
+/* "; did you mean NEAREST?" into text, which is returned; "" where nearest is NULL. For names of options and the like. */
+enum { HW_SUGGESTION = 128 };
+const char *hw_suggestion(const char *nearest, char text[HW_SUGGESTION]);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -189,6 +192,7 @@ size_t hw_utf8_mend(const char *text, size_t size, char *out);
  * takes well-formed UTF-8 only: mended where it is not. Never NULL; the caller decrefs it. */
 struct json_t *hw_json_text(const char *text);
 struct json_t *hw_json_text_of(const char *text, size_t size);
+struct json_t *hw_json_number(double x); /* null where it is not finite */
 
 /* "61,200": a number for people to read, into text, which is returned. */
 const char *hw_thousands(int64_t number, char text[32]);

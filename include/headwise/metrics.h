@@ -111,6 +111,8 @@ typedef struct hw_interval {
 } hw_interval;
 hw_interval hw_bootstrap_interval(const hw_tally *tally, int trials, uint64_t seed);
 
+int hw_ascending(const void *a, const void *b); /* qsort's order of doubles, for medians and percentiles */
+
 /* The same for the mean of count numbers. */
 hw_interval hw_mean_interval(const double *values, int64_t count, int trials, uint64_t seed);
 

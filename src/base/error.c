@@ -102,3 +102,10 @@ const char *hw_thousands(int64_t number, char text[32])
 }
 
 const char *hw_plural(int64_t number, const char *one, const char *many) { return number == 1 ? one : many; }
+
+const char *hw_suggestion(const char *nearest, char text[HW_SUGGESTION])
+{
+    *text = 0;
+    if (nearest) snprintf(text, HW_SUGGESTION, "; did you mean %s?", nearest);
+    return text;
+}

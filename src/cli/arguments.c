@@ -101,9 +101,9 @@ static bool read_choice(const hw_cli *cli, const hw_cli_option *option, const ch
     size_t used = 0;
     for (int i = 0; i < count && used < sizeof words - 64; i++)
         used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", i ? ", " : "", option->choices[i]);
-    const char *nearest = hw_nearest(value, count, choice_at, option->choices);
-    return hw_fail(err, "%s: --%s: %s is none of %s%s%s%s", cli->name, option->name, value, words,
-                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    char suggestion[HW_SUGGESTION];
+    return hw_fail(err, "%s: --%s: %s is none of %s%s", cli->name, option->name, value, words,
+                   hw_suggestion(hw_nearest(value, count, choice_at, option->choices), suggestion));
 }
 
 static bool read_value(const hw_cli *cli, const hw_cli_option *option, const char *value, void *to, hw_error *err)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include <headwise/decode.h>
+#include <headwise/metrics.h>
 
 typedef struct options {
     bench_text_options text;
@@ -100,15 +101,9 @@ static void measure(bench *b, bench_result *r, hw_arena *arena)
     r->parts[0] = (bench_part){"search, waiting, all else", sums.seconds * r->threads - hw_bench_op_seconds(r)};
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, int64_t count)
 {
-    qsort(values, (size_t)count, sizeof *values, ascending);
+    qsort(values, (size_t)count, sizeof *values, hw_ascending);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 

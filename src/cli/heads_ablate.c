@@ -93,9 +93,8 @@ static void print(hw_heads *h, const json_t *result)
         print_change(t, row, (const char *const[]){"exact_match_delta", "exact_match_low", "exact_match_high"}, 100, 1);
         print_change(t, row, (const char *const[]){"bleu_delta", "bleu_low", "bleu_high"}, 1, 2);
     }
-    double sentences = hw_study_number(result, "sentences");
-    printf("%s on %s, %.0f %s: loss %.4f nats a token", h->model, hw_study_text(result, "data"), sentences,
-           hw_plural((int64_t)sentences, "sentence", "sentences"), hw_study_number(result, "loss"));
+    printf("%s on %s, %s: loss %.4f nats a token", h->model, hw_study_text(result, "data"),
+           hw_heads_sentences(h, result), hw_study_number(result, "loss"));
     if (translated)
         printf(", exact match %.2f %%, BLEU %.2f", 100 * hw_study_number(result, "exact_match"),
                hw_study_number(result, "bleu"));

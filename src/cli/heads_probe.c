@@ -40,9 +40,9 @@ static const hw_probe_label *find_label(const char *name, hw_error *err)
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", count ? ", " : "", l->name);
     }
-    const char *nearest = hw_nearest(name, count, label_at, NULL);
-    hw_fail(err, "--label %.40s: there is no such label; there are %s%s%s%s", name, list,
-            nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    char suggestion[HW_SUGGESTION];
+    hw_fail(err, "--label %.40s: there is no such label; there are %s%s", name, list,
+            hw_suggestion(hw_nearest(name, count, label_at, NULL), suggestion));
     return NULL;
 }
 

@@ -115,9 +115,8 @@ static void print(hw_heads *h, const json_t *result)
         hw_cli_cell(t, "%.2f", hw_study_number(row, "bleu"));
         print_interval(t, row, "bleu_low", "bleu_high", 1, 2);
     }
-    double sentences = hw_study_number(result, "sentences");
-    printf("%s on %s, %.0f %s: heads taken away, the least important first\n", h->model, hw_study_text(result, "data"),
-           sentences, hw_plural((int64_t)sentences, "sentence", "sentences"));
+    printf("%s on %s, %s: heads taken away, the least important first\n", h->model, hw_study_text(result, "data"),
+           hw_heads_sentences(h, result));
     hw_cli_table_print(t, stdout);
     print_spare(result);
     hw_cli_wrap(stdout,

@@ -100,7 +100,7 @@ void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *
 
 void hw_heads_add_rough(json_t *result, int64_t sentences)
 {
-    json_object_set_new(result, "rough_intervals", json_boolean(sentences < ROUGH_BELOW));
+    json_object_set_new(result, "rough_intervals", json_boolean(hw_heads_is_rough(sentences)));
     json_object_set_new(result, "interval_sentences", json_integer(sentences));
 }
 

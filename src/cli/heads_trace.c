@@ -24,26 +24,17 @@ static const hw_cli_rule rules[] = {
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static const char *word(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "";
-}
-
-static void step_cell(hw_cli_table *t, const json_t *o, const char *key)
+static void step_cell(hw_cli_table *t, const json_t *o, const char *key, const char *mark)
 {
     const json_t *x = json_object_get(o, key);
     char digits[32];
-    hw_cli_cell(t, "%s", json_is_integer(x) ? hw_thousands(json_integer_value(x), digits) : "-");
+    hw_cli_cell(t, "%s%s", json_is_integer(x) ? hw_thousands(json_integer_value(x), digits) : "-", mark);
 }
 
 /* When it arises, and a mark where only the last validation says so. */
 static void arises_cell(hw_cli_table *t, const json_t *o)
 {
-    char digits[32];
-    const json_t *x = json_object_get(o, "arises");
-    bool open = json_is_true(json_object_get(o, "unconfirmed"));
-    hw_cli_cell(t, "%s%s", json_is_integer(x) ? hw_thousands(json_integer_value(x), digits) : "-", open ? " ?" : "");
+    step_cell(t, o, "arises", json_is_true(json_object_get(o, "unconfirmed")) ? " ?" : "");
 }
 
 static void score_cell(hw_cli_table *t, const json_t *x)
@@ -56,8 +47,9 @@ static void score_cell(hw_cli_table *t, const json_t *x)
 
 static void scope_cell(hw_cli_table *t, const json_t *o)
 {
-    bool pieces = !strcmp(word(o, "subset"), "pieces");
-    hw_cli_cell(t, "%s%s%s", pieces ? "pieces" : "", pieces && *word(o, "step") ? ", " : "", word(o, "step"));
+    bool pieces = !strcmp(hw_study_text(o, "subset"), "pieces");
+    hw_cli_cell(t, "%s%s%s", pieces ? "pieces" : "", pieces && *hw_study_text(o, "step") ? ", " : "",
+                hw_study_text(o, "step"));
 }
 
 /* A mark a validation, at most `most` of them: how high the score is. */
@@ -89,10 +81,10 @@ static void print_heads(hw_arena *arena, const json_t *trace, bool all)
         json_array_foreach(json_object_get(head, "roles"), i, r)
         {
             if (!json_is_integer(json_object_get(r, all ? "first" : "arises"))) continue;
-            hw_cli_cell(t, "%s", word(head, "name"));
-            hw_cli_cell(t, "%s", word(r, "role"));
+            hw_cli_cell(t, "%s", hw_study_text(head, "name"));
+            hw_cli_cell(t, "%s", hw_study_text(r, "role"));
             scope_cell(t, r);
-            arises_cell(t, r), step_cell(t, r, "first");
+            arises_cell(t, r), step_cell(t, r, "first", "");
             score_cell(t, json_object_get(r, "score")), score_cell(t, json_object_get(r, "baseline"));
             hw_cli_cell(t, "%s", bars(arena, json_object_get(r, "scores"), BARS));
             shown++;
@@ -115,11 +107,11 @@ static void print_roles(hw_arena *arena, const json_t *trace)
     json_t *r;
     json_array_foreach(roles, i, r)
     {
-        hw_cli_cell(t, "%s", word(r, "role"));
+        hw_cli_cell(t, "%s", hw_study_text(r, "role"));
         scope_cell(t, r);
         arises_cell(t, r);
-        hw_cli_cell(t, "%s", *word(r, "name") ? word(r, "name") : "-");
-        step_cell(t, r, "first"), step_cell(t, r, "heads");
+        hw_cli_cell(t, "%s", *hw_study_text(r, "name") ? hw_study_text(r, "name") : "-");
+        step_cell(t, r, "first", ""), step_cell(t, r, "heads", "");
     }
     putchar('\n');
     hw_cli_table_print(t, stdout);
@@ -135,7 +127,8 @@ static void print_course(hw_arena *arena, const json_t *trace)
     json_t *row;
     json_array_foreach(json_object_get(trace, "course"), i, row)
     {
-        step_cell(t, row, "training_step"), step_cell(t, row, "heads_with_role"), step_cell(t, row, "kinds_of_roles");
+        step_cell(t, row, "training_step", ""), step_cell(t, row, "heads_with_role", ""),
+            step_cell(t, row, "kinds_of_roles", "");
         score_cell(t, json_object_get(row, "relative_entropy")), score_cell(t, json_object_get(row, "confidence"));
     }
     putchar('\n');

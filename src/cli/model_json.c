@@ -1,10 +1,8 @@
 /* Tokens, log-probabilities and attention in JSON; see model_json.h. Numbers are not rounded. */
 #include "cli/model_json.h"
 
-#include <math.h>
 #include <string.h>
 
-json_t *hw_json_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
 json_t *hw_json_numbers(const hw_real *x, int64_t count)
 {

@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 /* A number, or null where it is not finite. */
-json_t *hw_json_number(double x);
 json_t *hw_json_numbers(const hw_real *x, int64_t count);
 
 /* [tokens + 1] the source as the encoder reads it, with </s>. */

@@ -198,10 +198,10 @@ static bool check_places(const hw_config *c, hw_error *err)
     for (int i = 0; i < where->count; i++) {
         bool known = false;
         for (int k = 0; k < 3; k++) known |= !strcmp(where->items[i], places[k]);
-        const char *nearest = known ? NULL : hw_nearest(where->items[i], 3, place_at, NULL);
+        char suggestion[HW_SUGGESTION];
         if (!known)
-            return fail(c, err, key, NULL, "%.60s is none of encoder, decoder, cross%s%s%s", where->items[i],
-                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+            return fail(c, err, key, NULL, "%.60s is none of encoder, decoder, cross%s", where->items[i],
+                        hw_suggestion(hw_nearest(where->items[i], 3, place_at, NULL), suggestion));
         for (int k = 0; k < i; k++)
             if (!strcmp(where->items[i], where->items[k]))
                 return fail(c, err, key, NULL, "%s stands there twice", where->items[i]);
@@ -238,7 +238,8 @@ static bool check_gates(const hw_config *c, hw_error *err)
                         : c->training.keep_checkpoints ? "training.keep_checkpoints"
                                                        : NULL;
     if (!(c->training.head_l0.weight > 0) || !other) return true;
-    return fail(c, err, key, other, "with gates of heads there is no %s, whose weights would know nothing of them", other);
+    return fail(c, err, key, other, "with gates of heads there is no %s, whose weights would know nothing of them",
+                other);
 }
 
 /* The head that is guided is there. */
@@ -351,8 +352,7 @@ bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err)
     if (!check_model(config, err) || !check_removed_heads(config, err) || !check_data(config, err) ||
         !check_model_dir(config, err) || !check_text(config, err) || !check_training(config, err) ||
         !check_averages(config, err) || !check_diversity(config, err) || !check_gates(config, err) ||
-        !check_guided(config, err) ||
-        !check_decoding(config, err))
+        !check_guided(config, err) || !check_decoding(config, err))
         return false;
     if (warnings) add_warnings(config, warnings);
     return true;

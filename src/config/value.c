@@ -20,9 +20,9 @@ static int choose(const hw_option *option, const hw_yaml *node, hw_error *err)
         if (!strcmp(words[count], text)) return count;
         strcat(strcat(list, count ? ", " : ""), words[count]);
     }
-    const char *nearest = hw_nearest(text, count, word_at, words);
-    hw_yaml_fail(node, err, "%s: %.60s is none of %s%s%s%s", option->key, text, list, nearest ? "; did you mean " : "",
-                 nearest ? nearest : "", nearest ? "?" : "");
+    char suggestion[HW_SUGGESTION];
+    hw_yaml_fail(node, err, "%s: %.60s is none of %s%s", option->key, text, list,
+                 hw_suggestion(hw_nearest(text, count, word_at, words), suggestion));
     return -1;
 }
 

@@ -179,8 +179,10 @@ static hw_yaml *read_next(reading *r, yaml_event_type_t end, bool *ended, int de
         return NULL;
     }
     hw_yaml *node = NULL;
-    if (event.type == end) *ended = true;
-    else node = read_node(r, &event, depth);
+    if (event.type == end)
+        *ended = true;
+    else
+        node = read_node(r, &event, depth);
     yaml_event_delete(&event);
     return node;
 }
@@ -389,9 +391,9 @@ bool hw_yaml_known_keys(const hw_yaml *mapping, const char *const *allowed, int 
         int known = 0;
         while (known < count && strcmp(allowed[known], key)) known++;
         if (known < count) continue;
-        const char *nearest = hw_nearest(key, count, name_at, allowed);
-        return hw_yaml_fail(mapping->keys[i], err, "unknown key %.80s%s%s%s", key, nearest ? "; did you mean " : "",
-                            nearest ? nearest : "", nearest ? "?" : "");
+        char suggestion[HW_SUGGESTION];
+        return hw_yaml_fail(mapping->keys[i], err, "unknown key %.80s%s", key,
+                            hw_suggestion(hw_nearest(key, count, name_at, allowed), suggestion));
     }
     return true;
 }

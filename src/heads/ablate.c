@@ -239,18 +239,16 @@ hw_ablation *hw_ablation_study(hw_meter *meter, const hw_transformer *m, const h
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 /* "loss", "loss_delta", and the interval and p under these names. */
 static void set_figure(json_t *o, const char *name, double after, const hw_difference *d, const char *const keys[3])
 {
     char delta[32];
     snprintf(delta, sizeof delta, "%s_delta", name);
-    json_object_set_new(o, name, number(after));
-    json_object_set_new(o, delta, number(d->value));
-    json_object_set_new(o, keys[0], number(d->low));
-    json_object_set_new(o, keys[1], number(d->high));
-    json_object_set_new(o, keys[2], number(d->p));
+    json_object_set_new(o, name, hw_json_number(after));
+    json_object_set_new(o, delta, hw_json_number(d->value));
+    json_object_set_new(o, keys[0], hw_json_number(d->low));
+    json_object_set_new(o, keys[1], hw_json_number(d->high));
+    json_object_set_new(o, keys[2], hw_json_number(d->p));
 }
 
 static json_t *item_json(const hw_ablated *x, const hw_transformer *m, bool translated)
@@ -261,7 +259,7 @@ static json_t *item_json(const hw_ablated *x, const hw_transformer *m, bool tran
         json_array_append_new(removed, json_sprintf("%s.%d", layer->name, layer->head_names[x->heads[k]]));
     json_t *o = json_pack("{s:s, s:s, s:o}", "name", x->name, "mode", hw_ablation_modes[x->mode], "ablated", removed);
     set_figure(o, "loss", x->loss_after, &x->loss, (const char *const[]){"low", "high", "p"});
-    json_object_set_new(o, "p_raw", number(x->loss_p_raw));
+    json_object_set_new(o, "p_raw", hw_json_number(x->loss_p_raw));
     if (!translated) return o;
     set_figure(o, "exact_match", x->match_after, &x->match,
                (const char *const[]){"exact_match_low", "exact_match_high", "exact_match_p"});
@@ -274,11 +272,11 @@ json_t *hw_ablation_json(const hw_ablation *a, const hw_transformer *m)
     bool translated = !isnan(a->bleu);
     json_t *heads = json_array();
     for (int i = 0; i < a->count; i++) json_array_append_new(heads, item_json(&a->items[i], m, translated));
-    json_t *o =
-        json_pack("{s:I, s:s, s:i, s:o}", "sentences", (json_int_t)a->sentences, "groups",
-                  hw_ablation_groupings[a->options.groups], "trials", a->options.trials, "loss", number(a->loss));
-    json_object_set_new(o, "exact_match", translated ? number(a->match) : json_null());
-    json_object_set_new(o, "bleu", number(a->bleu));
+    json_t *o = json_pack("{s:I, s:s, s:i, s:o}", "sentences", (json_int_t)a->sentences, "groups",
+                          hw_ablation_groupings[a->options.groups], "trials", a->options.trials, "loss",
+                          hw_json_number(a->loss));
+    json_object_set_new(o, "exact_match", translated ? hw_json_number(a->match) : json_null());
+    json_object_set_new(o, "bleu", hw_json_number(a->bleu));
     json_object_set_new(o, "signature", translated ? json_string(a->signature) : json_null());
     json_object_set_new(o, "heads", heads);
     return o;

@@ -200,8 +200,6 @@ static double mean_of(const double *x, int count)
     return count ? sum : NAN;
 }
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 static json_t *figures_json(const hw_compared *runs, int count, int trials, uint64_t seed)
 {
     hw_arena *arena = hw_arena_new(0);
@@ -225,11 +223,12 @@ static json_t *figures_json(const hw_compared *runs, int count, int trials, uint
     json_t *list = json_array();
     for (int f = 0, t = 0; f < FIGURES; f++) {
         bool has_p = t < tested && of[t] == f;
-        json_t *o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "figure", figures[f].name, "mean", number(values[0][f]),
-                              "against", number(values[1][f]), "difference", number(g.count[1] ? d[f].value : NAN),
-                              "low", number(d[f].low), "high", number(d[f].high));
-        json_object_set_new(o, "p", has_p ? number(p[t]) : json_null());
-        json_object_set_new(o, "p_raw", has_p ? number(d[f].p) : json_null());
+        json_t *o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "figure", figures[f].name, "mean",
+                              hw_json_number(values[0][f]), "against", hw_json_number(values[1][f]), "difference",
+                              hw_json_number(g.count[1] ? d[f].value : NAN), "low", hw_json_number(d[f].low), "high",
+                              hw_json_number(d[f].high));
+        json_object_set_new(o, "p", has_p ? hw_json_number(p[t]) : json_null());
+        json_object_set_new(o, "p_raw", has_p ? hw_json_number(d[f].p) : json_null());
         json_object_set_new(o, "p_is_bound", json_boolean(has_p && d[f].p_is_bound));
         t += has_p;
         json_array_append_new(list, o);
@@ -252,7 +251,8 @@ static json_t *models_json(const hw_compared *runs, int count)
         json_t *o = json_pack("{s:o, s:I, s:b}", "model", hw_json_text(runs[i].name), "seed", (json_int_t)runs[i].seed,
                               "against", runs[i].against);
         json_object_set_new(o, "same_as", runs[i].same_as ? hw_json_text(runs[i].same_as) : json_null());
-        for (int f = 0; f < FIGURES; f++) json_object_set_new(o, figures[f].name, number(value_of(f, &runs[i])));
+        for (int f = 0; f < FIGURES; f++)
+            json_object_set_new(o, figures[f].name, hw_json_number(value_of(f, &runs[i])));
         json_array_append_new(list, o);
     }
     return list;
@@ -311,15 +311,16 @@ static void add_matches(const side *a, const side *b, const double *distances, b
         json_array_append_new(
             rows, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "name", a->heads[i].name, "roles",
                             names, "with", hw_json_text(b->run->name), "match", name_or_null(b, pairs[i].match),
-                            "match_roles", role_names(other), "js", number(pairs[i].js), "chance",
-                            number(pairs[i].chance), "nearest", name_or_null(b, pairs[i].nearest), "nearest_js",
-                            number(pairs[i].nearest < 0 ? NAN : distances[i * b->count + pairs[i].nearest]),
+                            "match_roles", role_names(other), "js", hw_json_number(pairs[i].js), "chance",
+                            hw_json_number(pairs[i].chance), "nearest", name_or_null(b, pairs[i].nearest), "nearest_js",
+                            hw_json_number(pairs[i].nearest < 0 ? NAN : distances[i * b->count + pairs[i].nearest]),
                             "role_shared", share));
     }
-    json_array_append_new(matching, json_pack("{s:o, s:i, s:o, s:o, s:i, s:i, s:f}", "with", hw_json_text(b->run->name),
-                                              "matched", matched, "js", number(matched ? js / matched : NAN), "chance",
-                                              number(matched ? chance / matched : NAN), "heads_with_role", with_role,
-                                              "role_shared", shared, "role_shared_by_chance", expected));
+    json_array_append_new(matching,
+                          json_pack("{s:o, s:i, s:o, s:o, s:i, s:i, s:f}", "with", hw_json_text(b->run->name),
+                                    "matched", matched, "js", hw_json_number(matched ? js / matched : NAN), "chance",
+                                    hw_json_number(matched ? chance / matched : NAN), "heads_with_role", with_role,
+                                    "role_shared", shared, "role_shared_by_chance", expected));
     hw_arena_free(arena);
 }
 
@@ -330,7 +331,7 @@ static json_t *distances_json(const side *a, const side *b, const double *distan
     for (int j = 0; j < b->count; j++) json_array_append_new(columns, json_string(b->heads[j].name));
     for (int i = 0; i < a->count; i++) {
         json_t *row = json_array();
-        for (int j = 0; j < b->count; j++) json_array_append_new(row, number(distances[i * b->count + j]));
+        for (int j = 0; j < b->count; j++) json_array_append_new(row, hw_json_number(distances[i * b->count + j]));
         json_array_append_new(rows, json_string(a->heads[i].name));
         json_array_append_new(all, row);
     }

@@ -25,7 +25,7 @@ static double figure(const hw_diversity_pair *p, int i)
 
 static void set_number(json_t *o, const char *key, double x)
 {
-    json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
+    json_object_set_new(o, key, hw_json_number(x));
 }
 
 static bool same_layer(const hw_diversity *d, const hw_diversity_pair *p)

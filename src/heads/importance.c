@@ -190,12 +190,6 @@ static void correlate_trial(int t, void *argument)
     free(drawn);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The basic interval of Davison and Hinkley 1997, equation 5.6, less the bias; where all trials gave a figure. */
 static void interval_of(const check *c, int k, int trials, double *sorted, hw_importance_check *out)
 {
@@ -203,7 +197,7 @@ static void interval_of(const check *c, int k, int trials, double *sorted, hw_im
     for (int t = 0; t < trials; t++) mean += (sorted[t] = c->rho[t * c->checks + k]) / trials;
     out->low = out->high = out->resampled = NAN;
     if (isnan(mean) || isnan(out->rho) || c->gradients->set->count < 2) return;
-    qsort(sorted, (size_t)trials, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)trials, sizeof *sorted, hw_ascending);
     out->resampled = mean;
     out->low = fmax(-1, out->rho - fmax(0, sorted[trials - trials / 40 - 1] - mean)); /* 0: but for rounding */
     out->high = fmin(1, out->rho + fmax(0, mean - sorted[trials / 40]));
@@ -252,24 +246,23 @@ hw_importance *hw_importance_study(const hw_bundle *bundle, const hw_study_set *
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 json_t *hw_importance_json(const hw_importance *x)
 {
     json_t *heads = json_array(), *checks = json_array();
     for (int i = 0; i < x->count; i++) {
         const hw_head_importance *h = &x->items[i];
-        json_array_append_new(heads,
-                              json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "name", h->head->name, "reading",
-                                        hw_importance_readings[h->reading], "value", number(h->value), "low",
-                                        number(h->low), "high", number(h->high), "normalised", number(h->normalised)));
+        json_array_append_new(heads, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "name", h->head->name, "reading",
+                                               hw_importance_readings[h->reading], "value", hw_json_number(h->value),
+                                               "low", hw_json_number(h->low), "high", hw_json_number(h->high),
+                                               "normalised", hw_json_number(h->normalised)));
     }
     for (int i = 0; i < x->checks; i++) {
         const hw_importance_check *c = &x->check[i];
-        json_array_append_new(
-            checks, json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o}", "reading", hw_importance_readings[c->reading],
-                              "normalised", c->normalised, "mode", hw_ablation_modes[c->mode], "rho", number(c->rho),
-                              "low", number(c->low), "high", number(c->high), "resampled", number(c->resampled)));
+        json_array_append_new(checks, json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o}", "reading",
+                                                hw_importance_readings[c->reading], "normalised", c->normalised, "mode",
+                                                hw_ablation_modes[c->mode], "rho", hw_json_number(c->rho), "low",
+                                                hw_json_number(c->low), "high", hw_json_number(c->high), "resampled",
+                                                hw_json_number(c->resampled)));
     }
     return json_pack("{s:I, s:i, s:o, s:o}", "sentences", (json_int_t)x->sentences, "trials", x->trials, "heads", heads,
                      "correlations", checks);

@@ -389,8 +389,6 @@ hw_probes *hw_probe_study(const hw_bundle *bundle, const hw_study_set *learn, co
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 json_t *hw_probes_json(const hw_probes *p)
 {
     json_t *heads = json_array();
@@ -417,7 +415,7 @@ json_t *hw_probes_json(const hw_probes *p)
                               x->label->name, "words_held_out", x->label->lexical, "classes", x->classes, "learnt",
                               (json_int_t)x->learnt, "tested", (json_int_t)x->tested);
         for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
-            json_object_set_new(o, figures[k].key, number(figures[k].value));
+            json_object_set_new(o, figures[k].key, hw_json_number(figures[k].value));
         json_array_append_new(heads, o);
     }
     return json_pack("{s:o, s:O}", "heads", heads, "skipped", p->skipped);

@@ -119,8 +119,6 @@ hw_pruning *hw_pruning_study(const hw_bundle *bundle, const hw_study_set *select
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 static json_t *step_json(const hw_pruning *p, int i)
 {
     const hw_prune_step *s = &p->steps[i];
@@ -145,7 +143,7 @@ static json_t *step_json(const hw_pruning *p, int i)
     };
     json_t *o = json_pack("{s:i, s:s?}", "removed", i, "name", s->head ? s->head->name : NULL);
     for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
-        json_object_set_new(o, figures[k].key, number(figures[k].value));
+        json_object_set_new(o, figures[k].key, hw_json_number(figures[k].value));
     return o;
 }
 
@@ -156,7 +154,7 @@ json_t *hw_pruning_json(const hw_pruning *p)
     bool defined = !p->spare_undefined;
     return json_pack("{s:I, s:i, s:o, s:o, s:s?, s:s, s:b, s:i, s:o}", "sentences", (json_int_t)p->sentences,
                      "network_heads", p->heads, "spare", defined ? json_integer(p->spare) : json_null(), "spare_share",
-                     number(defined ? (double)p->spare / p->heads : NAN), "spare_undefined", p->spare_undefined,
+                     hw_json_number(defined ? (double)p->spare / p->heads : NAN), "spare_undefined", p->spare_undefined,
                      "reading", hw_importance_readings[p->options.reading], "normalised", p->options.normalised,
                      "trials", p->options.trials, "heads", steps);
 }

@@ -52,15 +52,9 @@ static double turn(contest *c, pass *run, hw_runner *runner, hw_real *nll)
     return (double)tokens / seconds;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static hw_spread spread_of(double values[ROUNDS])
 {
-    qsort(values, ROUNDS, sizeof *values, by_size);
+    qsort(values, ROUNDS, sizeof *values, hw_ascending);
     return (hw_spread){.median = values[ROUNDS / 2], .low = values[0], .high = values[ROUNDS - 1]};
 }
 

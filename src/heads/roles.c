@@ -1,6 +1,5 @@
 /* The study of roles: the network over the selection set and the test set, three untrained copies of it over the test
  * set, and the judgement; and its results in JSON. */
-#include <math.h>
 #include <string.h>
 
 #include "heads/diversity.h"
@@ -160,8 +159,6 @@ hw_roles *hw_roles_study(const hw_bundle *bundle, const hw_study_set *selection,
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 /* Line numbers in the files, from 1. */
 static json_t *lines_json(const int64_t pairs[HW_ROLE_EXAMPLES], const hw_study_set *set)
 {
@@ -178,18 +175,18 @@ static json_t *result_json(const hw_role_result *r, const hw_study_set *set)
     json_object_set_new(o, "role", json_string(r->test->role->name));
     json_object_set_new(o, "subset", json_string(r->test->pieces ? "pieces" : "all"));
     if (place->step) json_object_set_new(o, "step", json_string(place->step));
-    json_object_set_new(o, "score", number(r->score));
-    json_object_set_new(o, "baseline", number(r->baseline));
-    json_object_set_new(o, "low", number(r->low));
-    json_object_set_new(o, "high", number(r->high));
-    json_object_set_new(o, "p", number(r->p));
-    json_object_set_new(o, "p_raw", number(r->p_raw));
-    json_object_set_new(o, "control", number(r->control));
-    json_object_set_new(o, "selection_score", number(r->selection));
-    json_object_set_new(o, "cases", number(r->cases));
+    json_object_set_new(o, "score", hw_json_number(r->score));
+    json_object_set_new(o, "baseline", hw_json_number(r->baseline));
+    json_object_set_new(o, "low", hw_json_number(r->low));
+    json_object_set_new(o, "high", hw_json_number(r->high));
+    json_object_set_new(o, "p", hw_json_number(r->p));
+    json_object_set_new(o, "p_raw", hw_json_number(r->p_raw));
+    json_object_set_new(o, "control", hw_json_number(r->control));
+    json_object_set_new(o, "selection_score", hw_json_number(r->selection));
+    json_object_set_new(o, "cases", hw_json_number(r->cases));
     json_object_set_new(o, "sentences", json_integer(r->sentences));
     if (r->offset != INT32_MIN) json_object_set_new(o, "offset", json_integer(r->offset));
-    if (r->test->role->mass) json_object_set_new(o, "norm_ratio", number(r->norm_ratio));
+    if (r->test->role->mass) json_object_set_new(o, "norm_ratio", hw_json_number(r->norm_ratio));
     json_object_set_new(o, "too_strong", json_boolean(r->too_strong));
     json_object_set_new(o, "found", json_boolean(r->found));
     if (!r->found) return o;

@@ -109,7 +109,6 @@ static bool find_steps(trace *t, hw_error *err)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *real(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 static json_t *step_or_null(const trace *t, int64_t step)
 {
     return step >= 0 ? json_integer(at(t, step, 0)->step) : json_null();
@@ -147,12 +146,12 @@ static json_t *role_json(const trace *t, int64_t series)
     json_object_set_new(o, "arises", step_or_null(t, arises(t, series)));
     json_object_set_new(o, "unconfirmed", unconfirmed(t, arises(t, series)));
     json_object_set_new(o, "first", step_or_null(t, first_seen(t, series)));
-    json_object_set_new(o, "score", real(last->value));
-    json_object_set_new(o, "baseline", real(last->baseline));
-    json_object_set_new(o, "p", real(last->p));
+    json_object_set_new(o, "score", hw_json_number(last->value));
+    json_object_set_new(o, "baseline", hw_json_number(last->baseline));
+    json_object_set_new(o, "p", hw_json_number(last->p));
     json_object_set_new(o, "found", json_boolean(last->found));
     for (int64_t step = 0; step < t->steps; step++) {
-        json_array_append_new(scores, real(at(t, step, series)->value));
+        json_array_append_new(scores, hw_json_number(at(t, step, series)->value));
         json_array_append_new(held, json_boolean(at(t, step, series)->found));
     }
     json_object_set_new(o, "scores", scores);
@@ -164,7 +163,8 @@ static json_t *statistic_json(const trace *t, int64_t series)
 {
     json_t *o = json_pack("{s:s}", "figure", at(t, 0, series)->cell[FIGURE]), *values = json_array();
     add_scope(o, at(t, 0, series));
-    for (int64_t step = 0; step < t->steps; step++) json_array_append_new(values, real(at(t, step, series)->value));
+    for (int64_t step = 0; step < t->steps; step++)
+        json_array_append_new(values, hw_json_number(at(t, step, series)->value));
     json_object_set_new(o, "values", values);
     return o;
 }
@@ -264,8 +264,8 @@ static json_t *course_json(const trace *t)
         json_t *o =
             json_pack("{s:I, s:I, s:I}", "training_step", (json_int_t)at(t, step, 0)->step, "heads_with_role",
                       (json_int_t)different(t, step, NAME), "kinds_of_roles", (json_int_t)different(t, step, FIGURE));
-        json_object_set_new(o, "relative_entropy", real(mean_of(t, step, "relative_entropy")));
-        json_object_set_new(o, "confidence", real(mean_of(t, step, "confidence")));
+        json_object_set_new(o, "relative_entropy", hw_json_number(mean_of(t, step, "relative_entropy")));
+        json_object_set_new(o, "confidence", hw_json_number(mean_of(t, step, "confidence")));
         json_array_append_new(list, o);
     }
     return list;

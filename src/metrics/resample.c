@@ -76,7 +76,7 @@ static void randomization_trial(int t, void *argument)
     job->scores[t] = fabs(a->score(first, a->options) - a->score(second, a->options));
 }
 
-static int ascending(const void *a, const void *b)
+int hw_ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -92,7 +92,7 @@ static double mean(const double *x, int n)
 hw_interval hw_bootstrap_interval(const hw_tally *tally, int trials_count, uint64_t seed)
 {
     double *scores = run(trials_count, bootstrap_trial, (trials){.baseline = tally, .seed = seed});
-    qsort(scores, (size_t)trials_count, sizeof *scores, ascending);
+    qsort(scores, (size_t)trials_count, sizeof *scores, hw_ascending);
     hw_interval interval = {.estimate = hw_tally_score(tally), .mean = mean(scores, trials_count)};
     interval.low = scores[trials_count / 40];
     interval.high = scores[trials_count - trials_count / 40 - 1];
@@ -175,7 +175,7 @@ hw_difference hw_paired_difference(const hw_tally *baseline, const hw_tally *sys
     double *x = run(trials_count, difference_trial, (trials){.baseline = baseline, .system = system, .seed = seed});
     for (int i = 0; i < trials_count; i++)
         if (fabs(x[i]) < 1e-12) x[i] = 0; /* but for rounding */
-    qsort(x, (size_t)trials_count, sizeof *x, ascending);
+    qsort(x, (size_t)trials_count, sizeof *x, hw_ascending);
     d.low = x[trials_count / 40];
     d.high = x[trials_count - trials_count / 40 - 1];
     judge(&d, x, trials_count, differing(baseline, system));
