@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <headwise/decode.h>
+
 #include "support_files.h"
 #include "support_model.h"
 #include "support_train.h"
@@ -199,6 +201,33 @@ START_TEST(parts_of_different_models_are_refused)
 }
 END_TEST
 
+/* The last score of a model is changed: the pieces stay, and yet a line may be cut otherwise. */
+START_TEST(an_ensemble_needs_one_model)
+{
+    train_whole(train_config(arena, "m", PIECES "training.max_steps=1"), 1);
+    train_whole(train_config(arena, "other", PIECES "training.max_steps=1"), 1);
+    hw_bundle *a = hw_bundle_load(scratch_path("m"), &err), *b = hw_bundle_load(scratch_path("other"), &err);
+    ck_assert_msg(hw_same_texts(a, b, &err), "%s", err.message);
+    hw_bundle_free(b);
+    size_t size, length;
+    char *bytes = scratch_read(scratch_path("other/target.model"), &size);
+    int32_t last = (int32_t)hw_vocabulary_size(a->target_vocabulary) - 1;
+    const char *piece = hw_vocabulary_token(a->target_vocabulary, last, &length);
+    char *at = memmem(bytes, size, piece, length); /* then 0x15 and the score, a float */
+    ck_assert(at && at[length] == 0x15);
+    at[length + 1] ^= 1;
+    scratch_write("other/target.model", bytes, size);
+    free(bytes);
+    b = hw_bundle_load(scratch_path("other"), &err);
+    ck_assert_msg(b != NULL, "%s", err.message);
+    ck_assert(!hw_same_texts(a, b, &err));
+    ck_assert_str_eq(err.message, "the SentencePiece models are not the same, though their pieces are: they cut text "
+                                  "otherwise");
+    hw_bundle_free(a);
+    hw_bundle_free(b);
+}
+END_TEST
+
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 START_TEST(vocab_cuts_and_joins_line_by_line)
@@ -328,6 +357,7 @@ Suite *test_sentencepiece_model(void)
     tcase_add_test(c, beginning_anew_makes_new_models);
     tcase_add_test(c, a_network_keeps_its_pieces);
     tcase_add_test(c, parts_of_different_models_are_refused);
+    tcase_add_test(c, an_ensemble_needs_one_model);
     suite_add_tcase(suite, c);
     c = tcase_create("command line");
     tcase_add_checked_fixture(c, begin, scratch_end);

@@ -107,6 +107,22 @@ START_TEST(ten_in_a_row_end_the_run)
 }
 END_TEST
 
+/* Too short for ten in a row, and yet no success. */
+START_TEST(a_short_run_of_skipped_steps_fails)
+{
+    train_corpus("data", "w1 rare");
+    const char *settings = hw_arena_string(arena, "%straining.max_steps=3;training.batch_sentences=1000",
+                                           model_with_a_bad_word("w1"));
+    const hw_config *c = train_config(arena, "model", settings);
+    const char *message =
+        hw_arena_string(arena, "%s: nothing was learned: loss or gradient was not finite in any step. Begin anew with a "
+                               "lower training.learning_rate, a longer training.warmup_steps, or model.norm: pre",
+                        scratch_path("model"));
+    train_refused(&call, c, message);
+    train_refused(&call, c, message); /* nor is it one when it is found finished */
+}
+END_TEST
+
 /* A figure that is no number is the best only as long as there is no other. */
 START_TEST(which_figure_is_better)
 {
@@ -434,6 +450,7 @@ Suite *test_train_faults(void)
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, bad_steps_are_skipped);
     tcase_add_test(t, ten_in_a_row_end_the_run);
+    tcase_add_test(t, a_short_run_of_skipped_steps_fails);
     tcase_add_test(t, which_figure_is_better);
     tcase_add_test(t, which_validation_is_better);
     tcase_add_test(t, ties_are_broken_by_the_loss);

@@ -71,8 +71,7 @@ void hw_metric_free(hw_metric *metric);                                /* NULL i
 /* One sentence more. A reference whose text is NULL is left out; at least one must be there. */
 void hw_metric_add(hw_metric *metric, hw_span hypothesis, const hw_span *references, int count);
 /* count sentences more, each with one reference. */
-void hw_metric_add_lines(hw_metric *metric, const char *const *hypotheses, const char *const *references,
-                         int64_t count);
+void hw_metric_add_lines(hw_metric *metric, const char *const *hypotheses, const hw_span *references, int64_t count);
 
 double hw_metric_score(const hw_metric *metric);                     /* of the corpus, 0 to 100 */
 double hw_metric_sentence(const hw_metric *metric, int64_t i);       /* of sentence i alone */
@@ -161,7 +160,7 @@ double hw_rank_correlation(const double *x, const double *y, int count);
 /* ---- further figures --------------------------------------------------------------------------------------------- */
 
 /* The share of lines that equal their reference byte for byte, 0 to 1; 0 for no lines. */
-double hw_exact_match(const char *const *hypotheses, const char *const *references, int64_t count);
+double hw_exact_match(const char *const *hypotheses, const hw_span *references, int64_t count);
 
 /* exp of the mean negative log-likelihood (natural log) a token; 1 for no tokens. */
 double hw_perplexity(double negative_log_likelihood, int64_t tokens);

@@ -122,6 +122,8 @@ typedef struct hw_subword_options {
  * for the characters of the text. The caller frees it. */
 hw_tokenizer *hw_tokenizer_train(const hw_subword_options *options, int count, const char *const *paths, hw_error *err);
 bool hw_tokenizer_has_model(const hw_tokenizer *t);
+/* Have both the same model, to the byte, or neither one? Models of the same pieces may still cut a line otherwise. */
+bool hw_tokenizer_same_model(const hw_tokenizer *a, const hw_tokenizer *b);
 /* Writes the model, whole or not at all. Only where it has one. */
 bool hw_tokenizer_save(const hw_tokenizer *t, const char *path, hw_error *err);
 void hw_tokenizer_write(const hw_tokenizer *t, FILE *out);

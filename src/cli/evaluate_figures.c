@@ -71,7 +71,7 @@ static void count_groups(hw_cli *cli, const hw_test_set *set, hw_evaluation *out
     for (int64_t i = 0; i < set->count && out->groups; i++) {
         hw_evaluated_group *g = &out->group[set->groups->group[i]];
         g->sentences++;
-        g->matches += !strcmp(out->translations[i], set->references[i]);
+        g->matches += hw_exact_match(&out->translations[i], &set->references[i], 1) > 0;
     }
 }
 

@@ -63,7 +63,8 @@ bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *con
     for (int64_t i = 0; i < set->count; i++) {
         size_t bytes;
         const char *line = hw_lines_get(set->target, i, &bytes);
-        set->references[i] = hw_tokenizer_detokenize(bundle->target_tokenizer, cli->arena, line, bytes, NULL);
+        hw_span *r = &set->references[i];
+        r->text = hw_tokenizer_detokenize(bundle->target_tokenizer, cli->arena, line, bytes, &r->size);
     }
     return load_groups(cli, set, err) && load_alignments(cli, set, err);
 }

@@ -5,12 +5,13 @@
 #include "cli/cli.h"
 
 #include <headwise/bundle.h>
+#include <headwise/metrics.h>
 
 typedef struct hw_test_set {
     const char *directory, *prefix; /* files are DIRECTORY/PREFIX.SUFFIX */
     int64_t count;
     const hw_lines *source, *target; /* as they stand in the files */
-    const char **references;         /* [count] the target as a reader would write it */
+    hw_span *references;             /* [count] the target as a reader would write it */
     const hw_groups *groups;         /* or NULL */
     const hw_alignments *alignments; /* or NULL */
 } hw_test_set;

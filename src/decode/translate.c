@@ -60,8 +60,13 @@ bool hw_same_texts(const hw_bundle *a, const hw_bundle *b, hw_error *err)
         return hw_fail(err, "text is not cut alike: tokenizer %s with joiner \"%s\", and %s with \"%s\"",
                        a->config->text.tokenizer, a->config->text.joiner, b->config->text.tokenizer,
                        b->config->text.joiner);
-    return same_vocabulary(a->source_vocabulary, b->source_vocabulary, "source", err) &&
-           same_vocabulary(a->target_vocabulary, b->target_vocabulary, "target", err);
+    if (!same_vocabulary(a->source_vocabulary, b->source_vocabulary, "source", err) ||
+        !same_vocabulary(a->target_vocabulary, b->target_vocabulary, "target", err))
+        return false;
+    if (hw_tokenizer_same_model(a->source_tokenizer, b->source_tokenizer) &&
+        hw_tokenizer_same_model(a->target_tokenizer, b->target_tokenizer))
+        return true;
+    return hw_fail(err, "the SentencePiece models are not the same, though their pieces are: they cut text otherwise");
 }
 
 /* ---- text in ----------------------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ struct hw_meter {
     hw_translator *translator;       /* or a runner alone */
     hw_runner *runner;
     hw_arena *arena;
-    const char **references; /* [pairs] as a reader would write them */
+    hw_span *references; /* [pairs] as a reader would write them */
     hw_ids *ids[2];
 };
 
@@ -34,7 +34,8 @@ hw_meter *hw_meter_new(const hw_bundle *bundle, const hw_study_set *set, const h
     for (int64_t i = 0; i < set->count && search; i++) {
         size_t bytes;
         const char *line = hw_lines_get(set->texts[HW_TARGET], set->pairs[i].line, &bytes);
-        m->references[i] = hw_tokenizer_detokenize(bundle->target_tokenizer, arena, line, bytes, NULL);
+        hw_span *r = &m->references[i];
+        r->text = hw_tokenizer_detokenize(bundle->target_tokenizer, arena, line, bytes, &r->size);
     }
     return m;
 }
@@ -80,7 +81,7 @@ static void measure_loss(hw_meter *m, hw_quality *out)
 static void add_translation(const hw_meter *m, int64_t i, const hw_translation *t, hw_quality *out)
 {
     const char *text = t->count ? t->texts[0] : "";
-    hw_tally_add(&out->match, (const double[]){!strcmp(text, m->references[i]), 1});
+    hw_tally_add(&out->match, (const double[]){hw_exact_match(&text, &m->references[i], 1), 1});
     hw_metric_add_lines(out->bleu, &text, &m->references[i], 1);
 }
 

@@ -8,10 +8,13 @@
 
 #include <headwise/metrics.h>
 
-double hw_exact_match(const char *const *hypotheses, const char *const *references, int64_t count)
+double hw_exact_match(const char *const *hypotheses, const hw_span *references, int64_t count)
 {
     int64_t same = 0;
-    for (int64_t i = 0; i < count; i++) same += !strcmp(hypotheses[i], references[i]);
+    for (int64_t i = 0; i < count; i++) {
+        size_t size = strlen(hypotheses[i]);
+        same += size == references[i].size && !memcmp(hypotheses[i], references[i].text, size);
+    }
     return count ? (double)same / (double)count : 0;
 }
 

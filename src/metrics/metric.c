@@ -46,12 +46,9 @@ void hw_metric_add(hw_metric *metric, hw_span hypothesis, const hw_span *referen
     else if (metric->references != used) metric->references = -1;
 }
 
-void hw_metric_add_lines(hw_metric *metric, const char *const *hypotheses, const char *const *references, int64_t count)
+void hw_metric_add_lines(hw_metric *metric, const char *const *hypotheses, const hw_span *references, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        hw_span reference = hw_span_of(references[i]);
-        hw_metric_add(metric, hw_span_of(hypotheses[i]), &reference, 1);
-    }
+    for (int64_t i = 0; i < count; i++) hw_metric_add(metric, hw_span_of(hypotheses[i]), &references[i], 1);
 }
 
 double hw_metric_score(const hw_metric *metric)

@@ -97,6 +97,12 @@ void hw_tokenizer_free(hw_tokenizer *t)
 
 bool hw_tokenizer_has_model(const hw_tokenizer *t) { return t->model; }
 
+bool hw_tokenizer_same_model(const hw_tokenizer *a, const hw_tokenizer *b)
+{
+    if (!a->model || !b->model) return !a->model == !b->model;
+    return a->model->size == b->model->size && !memcmp(a->model->bytes, b->model->bytes, a->model->size);
+}
+
 hw_tokens hw_tokens_new(hw_arena *arena) { return (hw_tokens){.arena = arena}; }
 
 void hw_tokens_add(hw_tokens *tokens, const char *text, size_t bytes, int32_t id)

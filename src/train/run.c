@@ -14,6 +14,7 @@
 #include "trainer.h"
 
 enum { SKIPPED_AT_MOST = 10 };
+#define REMEDY "Begin anew with a lower training.learning_rate, a longer training.warmup_steps, or model.norm: pre"
 
 void hw_run_say(const hw_run *r, const char *format, ...)
 {
@@ -176,9 +177,16 @@ static bool not_finite(hw_run *r, hw_error *err)
     if (r->state.skipped_row < SKIPPED_AT_MOST) return true;
     return hw_fail(
         err,
-        "step %lld: loss or gradient was not finite in %d steps in a row; the checkpoint of step %lld is kept. "
-        "Begin anew with a lower training.learning_rate, a longer training.warmup_steps, or model.norm: pre",
+        "step %lld: loss or gradient was not finite in %d steps in a row; the checkpoint of step %lld is kept. " REMEDY,
         (long long)r->state.step, SKIPPED_AT_MOST, (long long)r->saved);
+}
+
+/* A run may be too short for ten in a row. */
+static bool learned(const hw_run *r, const hw_run_state *state, hw_error *err)
+{
+    if (!state->step || state->skipped < state->step) return true;
+    return hw_fail(err, "%s: nothing was learned: loss or gradient was not finite in any step. " REMEDY,
+                   r->config->training.model_dir);
 }
 
 static void add_to_window(hw_loss_count *window, const hw_loss_count *count)
@@ -235,7 +243,7 @@ static bool loop(hw_run *r, hw_train_result *result, hw_error *err)
     fill_result(&r->state, r->config, result);
     result->seconds = hw_seconds() - r->began;
     result->target_tokens = r->tokens;
-    return true;
+    return result->stopped || learned(r, &r->state, err);
 }
 
 static bool run_all(hw_run *r, hw_train_result *result, hw_error *err)
@@ -249,7 +257,7 @@ static bool run_all(hw_run *r, hw_train_result *result, hw_error *err)
             return false;
         fill_result(&state, r->config, result);
         result->finished_before = !result->stopped;
-        if (result->finished_before) return true;
+        if (result->finished_before) return learned(r, &state, err);
     } else if (!r->options->overwrite && hw_run_has(r, "model.safetensors")) {
         return hw_fail(err, "%s holds a model without a checkpoint, which training would replace; choose another "
                             "training.model_dir, or begin anew with --overwrite", r->config->training.model_dir);

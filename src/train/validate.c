@@ -15,30 +15,42 @@ struct hw_validator {
     hw_arena *arena, *scratch; /* kept; of one validation */
     hw_corpus *corpus;
     int64_t count;             /* sentences translated */
-    const char **sources, **references;
+    const char **sources; /* [count] and what is to come of them */
+    size_t *source_bytes;
+    hw_span *references;
     hw_search_options search;
     hw_translator *translator;
 };
 
-/* The first `count` lines of a side as a reader would write them. */
-static const char **read_side(hw_validator *v, const char *suffix, const hw_tokenizer *tokenizer, bool join,
-                              hw_error *err)
+static bool read_side(const hw_validator *v, const char *suffix, hw_lines **lines, hw_error *err)
 {
     const hw_config *c = v->bundle->config;
     char path[HW_PATH];
-    if (!hw_corpus_path(path, c->data.dir, c->data.valid, suffix, err)) return NULL;
-    hw_lines *lines = hw_lines_load(v->arena, path, err);
-    if (!lines) return NULL;
-    v->count = lines->count;
+    *lines = hw_corpus_path(path, c->data.dir, c->data.valid, suffix, err) ? hw_lines_load(v->arena, path, err) : NULL;
+    return *lines;
+}
+
+/* The first lines of both sides, the target as a reader would write it. */
+static bool read_lines(hw_validator *v, const hw_tokenizer *target_tokenizer, hw_error *err)
+{
+    const hw_config *c = v->bundle->config;
+    hw_lines *source, *target;
+    if (!read_side(v, c->data.source, &source, err) || !read_side(v, c->data.target, &target, err)) return false;
+    v->count = source->count;
     if (c->training.validate_sentences > 0 && v->count > c->training.validate_sentences)
         v->count = c->training.validate_sentences;
-    const char **texts = hw_arena_calloc(v->arena, (size_t)v->count + 1, sizeof *texts);
+    size_t count = (size_t)v->count;
+    v->sources = hw_arena_calloc(v->arena, count, sizeof *v->sources);
+    v->source_bytes = hw_arena_calloc(v->arena, count, sizeof *v->source_bytes);
+    v->references = hw_arena_calloc(v->arena, count, sizeof *v->references);
     for (int64_t i = 0; i < v->count; i++) {
+        v->sources[i] = hw_lines_get(source, i, &v->source_bytes[i]);
         size_t bytes;
-        const char *line = hw_lines_get(lines, i, &bytes);
-        texts[i] = join ? hw_tokenizer_detokenize(tokenizer, v->arena, line, bytes, NULL) : line;
+        const char *line = hw_lines_get(target, i, &bytes);
+        hw_span *r = &v->references[i];
+        r->text = hw_tokenizer_detokenize(target_tokenizer, v->arena, line, bytes, &r->size);
     }
-    return texts;
+    return true;
 }
 
 hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err)
@@ -51,9 +63,7 @@ hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err)
     v->scratch = hw_arena_new(0);
     hw_side source = hw_bundle_source(bundle), target = hw_bundle_target(bundle);
     v->corpus = hw_corpus_load(c->data.dir, c->data.valid, &source, &target, NULL, err);
-    if (v->corpus) v->sources = read_side(v, c->data.source, source.tokenizer, false, err);
-    if (v->sources) v->references = read_side(v, c->data.target, target.tokenizer, true, err);
-    if (!v->references) {
+    if (!v->corpus || !read_lines(v, target.tokenizer, err)) {
         hw_validator_free(v);
         return NULL;
     }
@@ -105,14 +115,14 @@ bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err)
     out->loss = sums.loss / tokens;
     out->perplexity = hw_perplexity(sums.nll, sums.tokens);
     out->token_accuracy = (double)sums.correct / tokens;
-    const hw_translation *translations = hw_translate_lines(v->translator, v->count, v->sources, NULL);
+    const hw_translation *translations = hw_translate_lines(v->translator, v->count, v->sources, v->source_bytes);
     const char **outputs = hw_arena_calloc(v->scratch, (size_t)v->count + 1, sizeof *outputs);
     for (int64_t i = 0; i < v->count; i++) outputs[i] = translations[i].count ? translations[i].texts[0] : "";
     const char *samples = "";
     for (int64_t i = 0; i < SAMPLES && i < v->count; i++) {
         int64_t k = i * v->count / SAMPLES;
         samples = hw_arena_string(v->scratch, "%s%s  source     %s\n  reference  %s\n  output   %s%s", samples,
-                                  i ? "\n" : "", v->sources[k], v->references[k], *outputs[k] ? "  " : "", outputs[k]);
+                                  i ? "\n" : "", v->sources[k], v->references[k].text, *outputs[k] ? "  " : "", outputs[k]);
     }
     out->samples = samples;
     return text_figures(v, outputs, out, err);
