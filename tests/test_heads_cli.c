@@ -426,6 +426,29 @@ START_TEST(words_that_the_model_does_not_know)
 }
 END_TEST
 
+START_TEST(closed_heads_are_named)
+{
+    hw_error err;
+    const char *closed = make_model("closed", "");
+    ck_assert_ptr_null(strstr(RUN("heads", "stats", closed)->out, "closed, what"));
+    hw_bundle *b = hw_bundle_load(closed, &err);
+    ck_assert_msg(b != NULL, "%s", err.message);
+    hw_tensor *w = hw_transformer_attention(b->network, 0)->output_weight;
+    int64_t all = w->shape[1], width = all / b->network->options.heads;
+    for (int64_t row = 0; row < w->shape[0]; row++)
+        memset(w->data + row * all + width, 0, (size_t)width * sizeof *w->data); /* of the second head */
+    save_bundle(b, closed);
+    hw_bundle_free(b);
+    static const char says[] = "closed, what they give being multiplied by zeros: encoder.0.self.1.";
+    static const char *const verbs[] = {"stats", "roles", "diversity"};
+    for (int i = 0; i < 3; i++) ck_assert_ptr_nonnull(strstr(RUN("heads", verbs[i], closed)->out, says));
+    json_t *stats = json_load_file(scratch_path("closed/heads/stats-test.json"), 0, NULL);
+    ck_assert_uint_eq(json_array_size(json_object_get(stats, "closed_heads")), 1);
+    json_decref(stats);
+    ck_assert_ptr_nonnull(strstr(RUN("heads", "compare", model, closed, "--tsv")->err, "closed encoder.0.self.1."));
+}
+END_TEST
+
 /* ---- statistics, alignment, one head ----------------------------------------------------------------------------- */
 
 START_TEST(statistics)
@@ -568,6 +591,7 @@ Suite *test_heads_cli(void)
     tcase_add_test(t, one_head);
     tcase_add_test(t, without_a_validation_set);
     tcase_add_test(t, words_that_the_model_does_not_know);
+    tcase_add_test(t, closed_heads_are_named);
     tcase_add_test(t, statistics);
     tcase_add_test(t, the_commonest_place_is_one_place);
     tcase_add_test(t, alignment);

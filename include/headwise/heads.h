@@ -88,6 +88,8 @@ typedef struct hw_head {
     char name[64]; /* "encoder.0.self.2": keeps its number where others were pruned */
 } hw_head;
 hw_head *hw_heads_of(const hw_transformer *network, hw_arena *arena, int *count); /* encoder first */
+/* Is what it gives multiplied by zeros? Training with training.head_l0 ends so: where it looks changes nothing. */
+bool hw_head_is_closed(const hw_transformer *network, const hw_head *head);
 
 /* Where a word's row of attention is read. In the decoder a word has two: where it is fed, and one before, where it is
  * predicted. */

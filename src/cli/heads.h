@@ -106,9 +106,10 @@ void hw_heads_say(const char *text);                                     /* a pa
 
 /* What a reader must know before he believes a result: unknown_tokens (of the tokens of the data); chosen_on_scored
  * (with shared_sentences), where at least half of what is scored stands in the set on which something was chosen;
- * rough_intervals (with interval_sentences), where they come from few sentences. */
+ * rough_intervals (with interval_sentences), where they come from few sentences; closed_heads, where there are any. */
 void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result);
 void hw_heads_add_rough(json_t *result, int64_t sentences);
+void hw_heads_add_closed(const hw_heads *h, const char *prefix, json_t *result); /* prefix: before each name */
 void hw_heads_print_caveats(const hw_heads *h,
                             const json_t *result); /* behind the text; beside --json and --tsv a note */
 void hw_heads_print_untested(hw_arena *arena, const json_t *result); /* its roles that were not tested, and why */

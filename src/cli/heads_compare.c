@@ -168,6 +168,8 @@ static json_t *compare_all(hw_heads *all, int count, const hw_heads_group *group
         result = hw_compare_json(runs, count, distances, group->same_layer, TRIALS, (uint64_t)all->options->seed);
         json_object_set_new(result, "sentences", json_integer(set.count));
         add_caveats(result, runs, count, set.count);
+        for (int m = 0; m < count; m++)
+            hw_heads_add_closed(&all[m], hw_arena_string(arena, "%s ", runs[m].name), result);
         hw_cli_progress_clear();
     }
     for (int m = 0; m < count; m++) {

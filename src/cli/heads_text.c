@@ -87,10 +87,24 @@ static void add_unknown(const hw_heads *h, json_t *result)
     json_object_set_new(result, "unknown_tokens", json_integer(unknown));
 }
 
+void hw_heads_add_closed(const hw_heads *h, const char *prefix, json_t *result)
+{
+    int count;
+    const hw_transformer *m = h->bundle->network;
+    const hw_head *heads = hw_heads_of(m, h->cli->arena, &count);
+    json_t *closed = json_object_get(result, "closed_heads");
+    for (int i = 0; i < count; i++) {
+        if (!hw_head_is_closed(m, &heads[i])) continue;
+        if (!closed) json_object_set_new(result, "closed_heads", closed = json_array());
+        json_array_append_new(closed, hw_json_text(hw_arena_string(h->cli->arena, "%s%s", prefix, heads[i].name)));
+    }
+}
+
 void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result)
 {
     double sentences = hw_study_number(result, "sentences");
     add_unknown(h, result);
+    hw_heads_add_closed(h, "", result);
     if (isnan(sentences)) sentences = (double)h->scored;
     if (has_intervals(verb)) hw_heads_add_rough(result, (int64_t)sentences);
     if (!h->chosen) return;
@@ -134,6 +148,18 @@ static const char *unknown_text(hw_arena *arena, double share)
                            100 * share);
 }
 
+static const char *closed_text(hw_arena *arena, const json_t *closed)
+{
+    const char *names = "";
+    for (size_t i = 0; i < json_array_size(closed); i++)
+        names = hw_arena_string(arena, "%s%s%s", names, i ? ", " : "", json_string_value(json_array_get(closed, i)));
+    return hw_arena_string(arena,
+                           "NOTE: closed, what they give being multiplied by zeros: %s. Where they look changes "
+                           "nothing, but figures of all heads have them in; `heads prune --remove` writes a model "
+                           "without.",
+                           names);
+}
+
 static void print_caveat(const hw_heads *h, bool text, const char *caveat)
 {
     if (text)
@@ -148,6 +174,8 @@ void hw_heads_print_caveats(const hw_heads *h, const json_t *result)
     bool text = !h->cli->json && !h->options->tsv;
     double unknown = hw_study_number(result, "unknown_tokens") / hw_study_number(result, "tokens");
     if (unknown >= many_unknown) print_caveat(h, text, unknown_text(arena, unknown));
+    const json_t *closed = json_object_get(result, "closed_heads");
+    if (closed) print_caveat(h, text, closed_text(arena, closed));
     if (json_is_true(json_object_get(result, "chosen_on_scored"))) print_caveat(h, text, chosen_text(arena, result));
     if (text && json_is_true(json_object_get(result, "rough_intervals"))) {
         putchar('\n');

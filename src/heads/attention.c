@@ -37,6 +37,17 @@ hw_head *hw_heads_of(const hw_transformer *m, hw_arena *arena, int *count)
     return heads;
 }
 
+bool hw_head_is_closed(const hw_transformer *m, const hw_head *head)
+{
+    const hw_attention_layer *layer = hw_transformer_attention(m, head->attention);
+    const hw_tensor *w = layer->output_weight; /* [D, H K] */
+    int64_t all = w->shape[1], width = all / layer->heads;
+    for (int64_t row = 0; row < w->shape[0]; row++)
+        for (int64_t k = 0; k < width; k++)
+            if (w->data[row * all + head->head * width + k] != 0) return false;
+    return true;
+}
+
 static const hw_place places[HW_PLACES] = {
     [HW_PLACE_ENCODER] = {HW_ENCODER_SELF, NULL, HW_SOURCE, HW_SOURCE, .row = 0, .first_key = 0, .causal = false},
     [HW_PLACE_DECODER_FED] = {HW_DECODER_SELF, "fed", HW_TARGET, HW_TARGET, .row = 1, .first_key = 1, .causal = true},
