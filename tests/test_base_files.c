@@ -333,7 +333,6 @@ Suite *test_base_files(void)
 {
     Suite *suite = suite_create("base: files");
     TCase *t = tcase_create("files");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, scratch_begin, scratch_end);
     tcase_add_loop_test(t, lines, 0, sizeof reader_cases / sizeof *reader_cases);
     tcase_add_test(t, lines_of_any_length);

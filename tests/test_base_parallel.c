@@ -193,7 +193,6 @@ Suite *test_base_parallel(void)
 {
     Suite *suite = suite_create("base: threads");
     TCase *t = tcase_create("parallel");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, every_item_once);
     tcase_add_test(t, many_short_calls);
     tcase_add_test(t, all_threads_take_part);

@@ -282,8 +282,6 @@ Suite *test_bench(void)
 {
     Suite *s = suite_create("bench");
     TCase *work = tcase_create("work"), *bad = tcase_create("bad input");
-    tcase_set_timeout(work, 120);
-    tcase_set_timeout(bad, 120);
     tcase_add_checked_fixture(work, scratch_begin, scratch_end);
     tcase_add_checked_fixture(bad, scratch_begin, scratch_end);
     tcase_add_test(work, machine_is_told);

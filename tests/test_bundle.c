@@ -61,6 +61,28 @@ START_TEST(a_saved_model_loads_the_same)
 }
 END_TEST
 
+/* The gain of attention is for the initial weights of queries, keys and values, and for no others. */
+START_TEST(attention_begins_with_its_gain)
+{
+    hw_bundle *plain = make(""), *half = make("training.attention_gain=0.5");
+    hw_parameters *a = plain->network->parameters, *b = half->network->parameters;
+    hw_parameters_initialise(a, 1);
+    hw_parameters_initialise(b, 1);
+    int scaled = 0;
+    for (int i = 0; i < hw_parameters_count(a); i++) {
+        const hw_parameter *x = hw_parameters_at(a, i), *y = hw_parameters_at(b, i);
+        bool projects = x->tensor.rank == 2 &&
+                        (strstr(x->name, ".query.") || strstr(x->name, ".key.") || strstr(x->name, ".value."));
+        scaled += projects;
+        for (int64_t k = 0; k < hw_tensor_size(&x->tensor); k++)
+            ck_assert_msg(y->tensor.data[k] == (projects ? x->tensor.data[k] / 2 : x->tensor.data[k]), "%s", x->name);
+    }
+    ck_assert_int_eq(scaled, 3 * plain->network->attentions);
+    hw_bundle_free(plain);
+    hw_bundle_free(half);
+}
+END_TEST
+
 /* Weights that are packed are given back, also those that are embeddings at the same time, and nothing else changes. */
 START_TEST(a_settled_model_computes_the_same)
 {
@@ -334,6 +356,7 @@ Suite *test_bundle(void)
     TCase *c = tcase_create("bundle");
     tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_loop_test(c, a_saved_model_loads_the_same, 0, KINDS);
+    tcase_add_test(c, attention_begins_with_its_gain);
     tcase_add_loop_test(c, a_settled_model_computes_the_same, 0, KINDS);
     tcase_add_test(c, other_values_can_be_saved);
     tcase_add_test(c, the_files_tell_whether_the_vocabulary_is_shared);

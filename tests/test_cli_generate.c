@@ -104,7 +104,6 @@ Suite *test_cli_generate(void)
     Suite *suite = suite_create("cli_generate");
     TCase *tc = tcase_create("generate");
     tcase_add_checked_fixture(tc, scratch_begin, scratch_end);
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, it_writes_a_corpus_and_prints_counts);
     tcase_add_test(tc, options_go_before_what_the_grammar_says);
     tcase_add_test(tc, faults_end_with_their_status_and_a_message);

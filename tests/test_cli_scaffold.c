@@ -489,7 +489,6 @@ Suite *test_cli_scaffold(void)
 {
     Suite *suite = suite_create("cli");
     TCase *t = tcase_create("scaffold");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, scratch_begin, scratch_end);
     tcase_add_loop_test(t, words_are_read, 0, sizeof calls / sizeof *calls);
     tcase_add_test(t, too_many_threads);

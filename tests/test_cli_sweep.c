@@ -247,13 +247,11 @@ Suite *test_cli_sweep(void)
 {
     Suite *suite = suite_create("cli_sweep");
     TCase *t = tcase_create("sweep");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, begin, report_end);
     tcase_add_test(t, json);
     tcase_add_test(t, every_command);
     suite_add_tcase(suite, t);
     t = tcase_create("names");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, begin_small, report_end);
     tcase_add_test(t, names_that_are_not_utf8);
     suite_add_tcase(suite, t);

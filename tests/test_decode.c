@@ -589,7 +589,6 @@ Suite *test_decode(void)
 {
     Suite *s = suite_create("decode");
     TCase *c = tcase_create("decode");
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, greedy_equals_running_the_whole_prefix, 0, 2 * SMALL_NETWORKS);
     tcase_add_loop_test(c, a_wide_beam_finds_what_enumeration_finds, 0, SMALL_NETWORKS);
     tcase_add_loop_test(c, beams_score_as_teacher_forcing_does, 0, SMALL_NETWORKS);

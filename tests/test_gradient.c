@@ -494,7 +494,6 @@ Suite *test_gradient(void)
 {
     Suite *s = suite_create("gradient");
     TCase *tc = tcase_create("gradient");
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, gradients_equal_differences, 0, CASES);
     tcase_add_test(tc, every_op_has_a_case);
     suite_add_tcase(s, tc);

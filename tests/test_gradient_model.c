@@ -226,7 +226,6 @@ Suite *test_gradient_model(void)
     Suite *s = suite_create("gradient of the whole model");
     TCase *tc = tcase_create("model");
     int count = sizeof cases / sizeof *cases;
-    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_parameter, 0, count);
     tcase_add_loop_test(tc, every_gate, 0, count);
     tcase_add_test(tc, removed_is_gated);

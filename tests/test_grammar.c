@@ -621,7 +621,6 @@ Suite *test_grammar(void)
     Suite *suite = suite_create("grammar");
     TCase *tc = tcase_create("grammar");
     tcase_add_checked_fixture(tc, scratch_begin, scratch_end);
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, parts_agree_and_change_places);
     tcase_add_test(tc, agreement_crosses_phrases_but_not_free_parts);
     tcase_add_test(tc, words_of_one_side_and_chosen_words);

@@ -574,7 +574,6 @@ Suite *test_heads_cli(void)
 {
     Suite *suite = suite_create("heads_cli");
     TCase *t = tcase_create("command line");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, roles_keep_the_contract);
     tcase_add_test(t, results_are_kept_until_something_changes);

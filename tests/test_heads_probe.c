@@ -346,7 +346,6 @@ Suite *test_heads_probe(void)
 {
     Suite *suite = suite_create("heads_probe");
     TCase *t = tcase_create("probes");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, against_numpy);
     tcase_add_test(t, planted_and_shuffled_labels);

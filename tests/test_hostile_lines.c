@@ -175,7 +175,7 @@ Suite *test_hostile_lines(void)
     Suite *suite = suite_create("hostile_lines");
     TCase *t = tcase_create("hostile lines");
     tcase_add_checked_fixture(t, begin, scratch_end);
-    tcase_set_timeout(t, getenv("HEADWISE_LINES") ? 7200 : 60);
+    if (getenv("HEADWISE_LINES")) tcase_set_timeout(t, 7200);
     tcase_add_test(t, each_line_has_its_answer);
     suite_add_tcase(suite, t);
     return suite;

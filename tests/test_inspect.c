@@ -282,7 +282,6 @@ Suite *test_inspect(void)
     Suite *s = suite_create("inspect");
     TCase *c = tcase_create("inspect");
     tcase_add_checked_fixture(c, begin, scratch_end);
-    tcase_set_timeout(c, 60);
     tcase_add_test(c, a_configuration_shows_its_shapes);
     tcase_add_test(c, shapes_follow_the_sentence_and_the_corpus);
     tcase_add_test(c, a_model_shows_its_shapes_too);

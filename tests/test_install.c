@@ -91,7 +91,6 @@ Suite *test_install(void)
     Suite *suite = suite_create("install");
     TCase *t = tcase_create("install");
     tcase_add_checked_fixture(t, begin, scratch_end);
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, install_and_uninstall);
     suite_add_tcase(suite, t);
     return suite;

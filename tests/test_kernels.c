@@ -319,7 +319,6 @@ Suite *test_kernels(void)
     Suite *suite = suite_create("kernels");
     TCase *tests = tcase_create("kernels");
     tcase_add_checked_fixture(tests, array_begin, array_end);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, exp_is_exact_to_one_unit);
     tcase_add_loop_test(tests, sums_and_products, 0, LENGTHS);
     tcase_add_test(tests, long_sums_stay_exact);

@@ -184,7 +184,6 @@ Suite *test_kernels_dropout(void)
     Suite *suite = suite_create("kernels: dropout and activations");
     TCase *tests = tcase_create("dropout");
     tcase_add_checked_fixture(tests, array_begin, array_end);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, masks_are_philox);
     tcase_add_test(tests, masks_do_not_depend_on_the_cut);
     tcase_add_test(tests, masks_are_random);

@@ -76,7 +76,6 @@ Suite *test_kernels_product(void)
 {
     Suite *s = suite_create("product");
     TCase *tc = tcase_create("product");
-    tcase_set_timeout(tc, 30);
     tcase_add_loop_test(tc, product_is_the_sum, 0, sizeof sizes / sizeof *sizes);
     tcase_add_test(tc, all_paths_and_cuts_give_the_same_bits);
     suite_add_tcase(s, tc);

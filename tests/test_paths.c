@@ -62,7 +62,6 @@ Suite *test_paths(void)
 {
     Suite *s = suite_create("paths");
     TCase *tc = tcase_create("paths");
-    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, the_same_bits, 0, sizeof ways / sizeof *ways);
     suite_add_tcase(s, tc);
     return s;

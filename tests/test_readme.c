@@ -296,7 +296,6 @@ Suite *test_readme(void)
     read_readme();
     Suite *suite = suite_create("readme");
     TCase *t = tcase_create("commands");
-    tcase_set_timeout(t, 60);
     tcase_add_unchecked_fixture(t, begin, scratch_end);
     tcase_add_loop_test(t, commands_run, 0, command_count);
     suite_add_tcase(suite, t);

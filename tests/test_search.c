@@ -619,7 +619,6 @@ Suite *test_search(void)
     Suite *s = suite_create("search");
     TCase *c = tcase_create("search");
     tcase_add_checked_fixture(c, begin, end);
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_wide_search_finds_what_enumeration_finds, 0, SMALL_NETWORKS * SPACES);
     tcase_add_loop_test(c, a_narrow_beam_is_as_patient_as_told, 0, SMALL_NETWORKS * NARROW);
     tcase_add_loop_test(c, constraints_leave_what_they_should, 0, RULES);

@@ -479,7 +479,6 @@ Suite *test_toy_corpus(void)
     Suite *suite = suite_create("toy_corpus");
     TCase *tc = tcase_create("toy");
     tcase_add_unchecked_fixture(tc, load, unload);
-    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, the_grammar_makes_exactly_these_files);
     tcase_add_test(tc, text_is_small_lower_case_and_of_the_right_length);
     tcase_add_test(tc, no_sentence_is_in_two_places_and_none_has_two_translations);

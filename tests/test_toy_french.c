@@ -275,7 +275,6 @@ Suite *test_toy_french(void)
     TCase *tc = tcase_create("french");
     tcase_add_unchecked_fixture(tc, load, unload);
     tcase_add_checked_fixture(tc, scratch_begin, scratch_end);
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, everything_agrees_as_the_table_says);
     tcase_add_test(tc, elision_and_contraction_are_complete);
     tcase_add_test(tc, hunspell_knows_every_word);

@@ -67,7 +67,6 @@ Suite *test_train_dry(void)
     Suite *s = suite_create("train_dry");
     TCase *tc = tcase_create("dry run");
     tcase_add_checked_fixture(tc, begin, scratch_end);
-    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, it_counts_and_writes_nothing);
     tcase_add_test(tc, large_steps_are_reckoned);
     suite_add_tcase(s, tc);

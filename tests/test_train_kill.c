@@ -83,7 +83,7 @@ Suite *test_train_kill(void)
     Suite *suite = suite_create("train_kill");
     TCase *t = tcase_create("kill");
     tcase_add_checked_fixture(t, begin, scratch_end);
-    tcase_set_timeout(t, 60 + (getenv("HEADWISE_KILLS") ? 2 * atoi(getenv("HEADWISE_KILLS")) : 0));
+    if (getenv("HEADWISE_KILLS")) tcase_set_timeout(t, 180 + 2 * atoi(getenv("HEADWISE_KILLS")));
     tcase_add_test(t, killed_at_any_moment);
     suite_add_tcase(suite, t);
     return suite;

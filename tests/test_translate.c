@@ -573,7 +573,6 @@ Suite *test_translate(void)
     Suite *s = suite_create("translate");
     TCase *c = tcase_create("translate");
     tcase_add_checked_fixture(c, begin, translate_end);
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, each_line_comes_out_as_alone, 0, 5);
     tcase_add_test(c, a_file_is_read_plain_or_compressed);
     tcase_add_test(c, many_lines_keep_their_order);

@@ -401,7 +401,6 @@ Suite *test_translate_options(void)
     Suite *s = suite_create("translate_options");
     TCase *c = tcase_create("translate_options");
     tcase_add_checked_fixture(c, begin, translate_end);
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, each_option_keeps_lines_and_order, 0, WAYS);
     tcase_add_loop_test(c, samples_depend_on_seed_and_line_alone, 0, 4);
     tcase_add_loop_test(c, translations_begin_with_their_prefix, 0, 5);

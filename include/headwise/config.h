@@ -111,7 +111,7 @@ typedef struct hw_config {
         double learning_rate, beta1, beta2, epsilon, weight_decay;
         int schedule;
         int64_t warmup_steps;
-        double label_smoothing, clip_norm;
+        double attention_gain, label_smoothing, clip_norm;
         double dropout_embedding, dropout_residual, dropout_attention, dropout_feed_forward;
         struct {
             int kind, schedule;

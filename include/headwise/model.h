@@ -21,6 +21,7 @@ typedef struct hw_transformer_options {
     bool pre_norm;
     hw_tying tied;
     double dropout_embedding, dropout_residual, dropout_attention, dropout_feed_forward;
+    double attention_gain; /* of the initial queries', keys' and values' weights; 0: 1 */
     const char *const *removed_heads; /* "encoder.0.self.2" ...: heads that the network does without */
     int removed_count;
 } hw_transformer_options;

@@ -22,6 +22,7 @@ typedef struct hw_parameter {
     const char *name; /* as in model.safetensors */
     hw_tensor tensor;
     hw_initial initial;
+    double gain; /* what the initial values are multiplied by */
 } hw_parameter;
 
 /* All parameters of a network, in one block of numbers each for values and gradients. */
@@ -33,6 +34,8 @@ void hw_parameters_free(hw_parameters *p);
 /* Declares one, before the layout. The result stays where it is until the parameters are freed. */
 hw_tensor *hw_parameters_add(hw_parameters *p, hw_initial initial, int rank, const int64_t *shape, const char *name,
                              ...) __attribute__((format(printf, 5, 6)));
+/* Draws its initial values times so much. */
+void hw_parameters_gain(hw_parameters *p, const hw_tensor *x, double gain);
 /* A tensor over the rows of `count` parameters declared one right after another, beginning with first. */
 hw_tensor *hw_parameters_fuse(hw_parameters *p, const hw_tensor *first, int count);
 /* Marks a weight (or fused weight) that forward multiplications read: hw_parameters_pack keeps its packed layout. */

@@ -40,6 +40,7 @@ hw_transformer_options hw_bundle_options(const hw_config *c, int64_t source_voca
         .dropout_residual = c->training.dropout_residual,
         .dropout_attention = c->training.dropout_attention,
         .dropout_feed_forward = c->training.dropout_feed_forward,
+        .attention_gain = c->training.attention_gain,
         .removed_heads = c->model.removed_heads.items,
         .removed_count = c->model.removed_heads.count,
     };

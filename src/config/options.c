@@ -91,6 +91,9 @@ const hw_option hw_options[] = {
     /* ---- training ---- */
     TEXT(training, model_dir, "", "directory that the model is written to"),
     INTEGER(training, seed, "1", 0, ANY, "seed of initial weights, order of the data and dropout"),
+    NUMBER(training, attention_gain, "1", 0.01, 10,
+           "factor of the initial weights of queries, keys and values; 0.7071, as\n"
+           "if the three were drawn as one matrix, lets post-norm learn sooner"),
     INTEGER(training, max_steps, "100000", 1, ANY, "updates of the weights"),
     INTEGER(training, batch_tokens, "4096", 0, ANY,
             "target tokens of a batch at most, </s> included; 0 where\n"

@@ -31,6 +31,15 @@ static hw_tensor *matrix(builder *b, int64_t outputs, int64_t inputs, const char
                              scope, part);
 }
 
+/* Of queries, keys or values. */
+static hw_tensor *projection(builder *b, int64_t outputs, const char *scope, const char *part)
+{
+    const hw_transformer_options *o = &b->m->options;
+    hw_tensor *w = matrix(b, outputs, o->width, scope, part);
+    if (o->attention_gain > 0) hw_parameters_gain(b->m->parameters, w, o->attention_gain);
+    return w;
+}
+
 static hw_tensor *bias(builder *b, int64_t outputs, const char *scope, const char *part)
 {
     return hw_parameters_add(b->m->parameters, HW_INITIAL_ZERO, 1, &outputs, "%s.%s.bias", scope, part);
@@ -84,10 +93,10 @@ static bool attention(builder *b, hw_attention_layer *a, const char *stack, int6
     a->head_width = o->width / o->heads;
     if (!remaining_heads(b, a)) return false;
     int64_t heads_width = a->heads * a->head_width;
-    a->query_weight = matrix(b, heads_width, o->width, a->scope, "query");
+    a->query_weight = projection(b, heads_width, a->scope, "query");
     if (!cross) {
-        matrix(b, heads_width, o->width, a->scope, "key");
-        matrix(b, heads_width, o->width, a->scope, "value");
+        projection(b, heads_width, a->scope, "key");
+        projection(b, heads_width, a->scope, "value");
         a->query_weight = hw_parameters_fuse(p, a->query_weight, 3);
     }
     a->query_bias = bias(b, heads_width, a->scope, "query");
@@ -118,7 +127,7 @@ static void cross_keys_values(builder *b)
         d->value_column = column + width;
         column += 2 * width;
         for (int k = 0; k < 2; k++) {
-            const hw_tensor *w = matrix(b, width, m->options.width, d->cross.scope, parts[k]);
+            const hw_tensor *w = projection(b, width, d->cross.scope, parts[k]);
             if (!first_weight) first_weight = w;
         }
     }

@@ -76,6 +76,7 @@ hw_tensor *hw_parameters_add(hw_parameters *p, hw_initial initial, int rank, con
     hw_parameter *item = hw_arena_calloc(p->arena, 1, sizeof *item);
     item->name = hw_arena_string(p->arena, "%s", text);
     item->initial = initial;
+    item->gain = 1;
     item->tensor.rank = rank;
     memcpy(item->tensor.shape, shape, (size_t)rank * sizeof *shape);
     p->items = grow(p->items, p->count, &p->capacity);
@@ -89,6 +90,8 @@ static int index_of(const hw_parameters *p, const hw_tensor *tensor)
         if (&p->items[i]->tensor == tensor) return i;
     HW_CHECK(false, "a tensor that is no parameter of this set");
 }
+
+void hw_parameters_gain(hw_parameters *p, const hw_tensor *x, double gain) { p->items[index_of(p, x)]->gain = gain; }
 
 hw_tensor *hw_parameters_fuse(hw_parameters *p, const hw_tensor *first, int count)
 {
@@ -207,8 +210,8 @@ void hw_parameters_draw(hw_parameters *p, uint64_t seed)
         hw_tensor *x = &item->tensor;
         hw_random random = hw_random_new(seed, name_hash(item->name));
         int64_t size = hw_tensor_size(x);
-        double bound = x->rank == 2 ? sqrt(6.0 / (double)(x->shape[0] + x->shape[1])) : 0;
-        double deviation = 1 / sqrt((double)hw_tensor_cols(x));
+        double bound = x->rank == 2 ? item->gain * sqrt(6.0 / (double)(x->shape[0] + x->shape[1])) : 0;
+        double deviation = item->gain / sqrt((double)hw_tensor_cols(x));
         for (int64_t j = 0; j < size; j++) switch (item->initial) {
             case HW_INITIAL_ZERO:
                 x->data[j] = 0;
