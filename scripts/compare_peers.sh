@@ -72,6 +72,14 @@ if [ $# -lt 2 ] || [ $# -gt 3 ]; then
     usage >&2
     exit 2
 fi
+for number in "$repeats" "$threads"; do
+    case $number in
+    '' | 0* | *[!0-9]*) fail "-n and -t take a number from 1 on, not '$number'" ;;
+    esac
+done
+for name in $(echo "$wanted" | tr , ' '); do
+    echo "$names" | grep -qx "$name" || fail "there is no row $name; -r list lists them"
+done
 
 python=$1 peers=$2 data=${3:-$2/../data/multi30k_bpe}
 top=$(dirname "$0")/..
@@ -85,9 +93,6 @@ done
         "DIR/bin/pip install torch transformers ctranslate2; PYTHON is then DIR/bin/python"
 for file in train.en.gz train.fr.gz test.2016.en.gz test.2016.fr.gz; do
     [ -f "$data/$file" ] || fail "there is no $data/$file; DATA is the directory of the text"
-done
-for name in $(echo "$wanted" | tr , ' '); do
-    echo "$names" | grep -qx "$name" || fail "there is no row $name; -r list lists them"
 done
 
 # The words for a side, a line each, with the capitals replaced by what stands for them.
@@ -166,9 +171,9 @@ echo "$rows" | while IFS='|' read -r name measured ours peer least aim; do
     i=0
     while [ $i -lt "$repeats" ]; do
         # shellcheck disable=SC2086
-        a=$(run ours $ours </dev/null 2>"$log" | figures "$measured") || fail "$name: bench $ours failed, see $log"
+        a=$(run ours $ours </dev/null 2>"$log" | figures "$measured" 2>>"$log") || fail "$name: bench $ours failed, see $log"
         # shellcheck disable=SC2086
-        b=$(run $peer </dev/null 2>"$log" | figures "$measured") || fail "$name: $peer failed, see $log"
+        b=$(run $peer </dev/null 2>"$log" | figures "$measured" 2>>"$log") || fail "$name: $peer failed, see $log"
         printf '%s\tours\t%s\n%s\tpeer\t%s\n' "$name" "$a" "$name" "$b" >>"$record"
         i=$((i + 1))
     done

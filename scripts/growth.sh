@@ -13,18 +13,22 @@
 set -eu
 
 program=bin/headwise size=tiny pairs='10000 100000 1000000' directory=docs
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; }
+
 while getopts b:s:c:o:h option; do
     case $option in
     b) program=$OPTARG ;;
     s) size=$OPTARG ;;
     c) pairs=$OPTARG ;;
     o) directory=$OPTARG ;;
-    *) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 2 ;;
+    h) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
     esac
 done
+[ -x "$program" ] || { echo "growth: there is no program $program; run make first, or give -b" >&2 && exit 2; }
 [ -z "$pairs" ] || [ -x /usr/bin/time ] || { echo "growth: /usr/bin/time is missing; or give -c ''" >&2 && exit 2; }
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" "$directory/growth.tsv.new"' EXIT
 
 # what is varied | option, @ standing for the value | values
 series='
@@ -39,14 +43,14 @@ echo "$series" | grep . | while IFS='|' read -r varied option values; do
         for threads in 1 2; do
             echo "growth: $varied $value, $threads threads" >&2
             # shellcheck disable=SC2046,SC2086 # the option is words
-            "$program" bench train $size --quiet --json --steps 3 --threads $threads \
-                $(echo "$option" | sed "s/@/$value/") |
-                awk -F'[:,]' -v varied="$varied" -v value="$value" -v threads="$threads" '
+            "$program" bench train "$size" --quiet --json --steps 3 --threads $threads \
+                $(echo "$option" | sed "s/@/$value/") >"$work/report"
+            awk -F'[:,]' -v varied="$varied" -v value="$value" -v threads="$threads" '
                     { gsub(/[" ]/, "", $1) }
                     $1 == "target_tokens_per_s" { speed = $2 }
                     $1 == "peak_rss_mib" { peak = $2 }
                     END { printf "%s\t%s\t%s\t%.2f\t%.0f\n", varied, value, threads, 1e6 / speed, peak }' \
-                    >>"$directory/growth.tsv.new"
+                "$work/report" >>"$directory/growth.tsv.new"
         done
     done
 done
