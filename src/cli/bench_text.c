@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { DEFAULT_VOCABULARY = 9537, DEFAULT_LENGTH = 13 };
 
@@ -43,9 +44,17 @@ typedef struct files {
     hw_arena *arena;
 } files;
 
+static bool is_file(const char *path, hw_error *err)
+{
+    struct stat status;
+    if (strcmp(path, "-") && (stat(path, &status) || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) return true;
+    return hw_fail(err, "%s: it is a pipe or a device, but it is read twice; a file is needed", path);
+}
+
 static bool open_files(files *f, const bench_text_options *o, hw_error *err)
 {
     const char *const paths[2] = {o->source, o->target};
+    if (!is_file(o->source, err) || !is_file(o->target, err)) return false;
     hw_counts *counts = hw_counts_new(f->arena);
     f->tokenizer = hw_tokenizer_new(&(hw_tokenizer_options){.name = "word"}, err);
     for (int i = 0; i < 2; i++)
