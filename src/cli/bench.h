@@ -27,9 +27,9 @@ json_t *hw_bench_machine_json(double roof);
 
 /* ---- networks (bench_size.c) ------------------------------------------------------------------------------------- */
 
-/* The configuration that trains a named size as the peers do, with --set applied. NULL: the message is printed, and the
- * exit status is HW_CLI_USAGE. */
-hw_config *hw_bench_config(hw_cli *cli, const char *size);
+/* The configuration that trains a named size as the peers do, with --set applied, which may name only what changes the
+ * work of a mode that trains or does not. NULL: the message is printed, and the exit status is HW_CLI_USAGE. */
+hw_config *hw_bench_config(hw_cli *cli, const char *size, bool trains);
 /* Random weights, not yet packed or settled. NULL: the message is printed, and the exit status is HW_CLI_USAGE. */
 hw_transformer *hw_bench_network(const hw_config *config, int64_t vocabulary);
 

@@ -161,6 +161,9 @@ static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o,
     hw_error err;
     int64_t count = text->count < o->sentences ? text->count : o->sentences;
     int64_t batch = o->batch < count ? o->batch : count;
+    if (count < o->sentences)
+        hw_cli_note(cli, "%s and %s hold %lld pairs of sentences, not %lld", o->text.source, o->text.target,
+                    (long long)count, (long long)o->sentences);
     double bytes = hw_bench_decoding_bytes(config, text->vocabulary, text->longest, batch, o->beam);
     if (!hw_bench_fits(bytes, &err)) return hw_cli_fail(&err);
     hw_transformer *m = hw_bench_network(config, text->vocabulary);
@@ -195,11 +198,11 @@ static int run(hw_cli *cli, bool latency)
     if (!hw_cli_parse(cli, &o)) return cli->status;
     if (latency && !cli->threads) hw_threads_set(1);
     hw_bench_text_complete(&o.text);
-    hw_config *config = hw_bench_config(cli, cli->arguments[0]);
+    hw_config *config = hw_bench_config(cli, cli->arguments[0], false);
     if (!config) return HW_CLI_USAGE;
     bench_text text;
     double bytes = hw_bench_decoding_bytes(config, o.text.vocabulary ? o.text.vocabulary : HW_SPECIALS + 1, 1, 1, 1) +
-                   16.0 * (double)(o.sentences * o.text.length);
+                   (o.text.source ? 0 : (double)o.sentences * (16.0 * (double)o.text.length + 128));
     if (!hw_bench_fits(bytes, &err)) return hw_cli_fail(&err);
     if (!hw_bench_text_load(&text, &o.text, o.sentences, &err)) return hw_cli_fail(&err);
     int status = bench_text_on(cli, config, &o, &text, latency);

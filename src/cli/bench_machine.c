@@ -53,8 +53,8 @@ double hw_bench_roof(void)
     return best;
 }
 
-/* Eight independent chains, so that no addition waits for the one before it. The choice of a clone runs before the thread
- * sanitizer is ready. */
+/* Eight independent chains, so that no addition waits for the one before it. The choice of a clone runs before the
+ * thread sanitizer is ready. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
@@ -111,6 +111,10 @@ static double system_number(const char *path, const char *format, double factor,
     return value;
 }
 
+/* What a limit of address space must leave beside the work: the buffers that OpenBLAS maps, which waits for ever where
+ * it gets none, and of every thread its stack and the space that malloc sets aside for it. */
+static double set_aside(void) { return (double)(250 << 20) + (double)(72 << 20) * (hw_threads() - 1); }
+
 double hw_bench_available(void)
 {
     static const char *const groups[][2] = {
@@ -122,8 +126,9 @@ double hw_bench_available(void)
         least = fmin(least, system_number(groups[i][0], "%lf", 1, 1e18) - system_number(groups[i][1], "%lf", 1, 0));
     struct rlimit space;
     if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur != RLIM_INFINITY)
-        least = fmin(least, (double)space.rlim_cur - system_number("/proc/self/status", "VmSize: %lf", 1024, 0));
-    return least;
+        least = fmin(least,
+                     (double)space.rlim_cur - system_number("/proc/self/status", "VmSize: %lf", 1024, 0) - set_aside());
+    return fmax(least, 0);
 }
 
 /* ---- telling ----------------------------------------------------------------------------------------------------- */
@@ -183,13 +188,16 @@ static void measure_roof(int i, void *roofs) { ((double *)roofs)[i] = hw_bench_r
 
 static int run(hw_cli *cli)
 {
+    static const double sizes[] = {1 << 18, 1 << 20, 1 << 23, 1 << 28};
+    hw_error err;
     if (!hw_cli_parse(cli, NULL)) return cli->status;
     int threads = hw_threads() < cores() ? hw_threads() : cores();
+    double blocks = 3.0 * ROOF_SIZE * ROOF_SIZE * (double)sizeof(hw_real) * threads;
+    if (!hw_bench_fits(fmax(blocks, sizes[3]), &err)) return hw_cli_fail(&err);
     double roof = hw_bench_roof(), together = 0;
     double *roofs = hw_arena_calloc(cli->arena, (size_t)threads, sizeof *roofs);
     hw_parallel(threads, measure_roof, roofs);
     for (int i = 0; i < threads; i++) together += roofs[i];
-    static const double sizes[] = {1 << 18, 1 << 20, 1 << 23, 1 << 28};
     json_t *speeds = json_array();
     hw_cli_table *table = hw_cli_table_new(cli->arena, "ll");
     hw_bench_machine_rows(table, roof);

@@ -15,7 +15,7 @@ hw_cli_table *hw_bench_report_table(hw_cli *cli, const bench_result *r, double r
     hw_cli_table *table = hw_cli_table_new(cli->arena, "ll");
     hw_bench_machine_rows(table, roof);
     hw_cli_cell(table, "work");
-    hw_cli_cell(table, "%s %s: %s parameters, vocabulary %s; %.0f target tokens a batch, %lld batches in %.2f s",
+    hw_cli_cell(table, "%s %s: %s parameters, vocabulary %s; %.0f target tokens a batch, %lld batches in %.4g s",
                 r->mode, r->size, hw_thousands(r->parameters, parameters), hw_thousands(r->vocabulary, vocabulary),
                 (double)r->target_tokens / (double)r->batches, (long long)r->batches, r->seconds);
     hw_cli_cell(table, "speed");
@@ -115,7 +115,10 @@ void hw_bench_profile_print(hw_cli *cli, const bench_result *r, double roof)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static void put(json_t *object, const char *key, double value) { json_object_set_new(object, key, json_real(value)); }
+static void put(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, hw_json_number(value));
+}
 static void put_count(json_t *object, const char *key, int64_t value)
 {
     json_object_set_new(object, key, json_integer(value));
@@ -131,6 +134,8 @@ static json_t *op_json(const bench_result *r, int op)
     put(entry, "backward_seconds", e->seconds[1]);
     put(entry, "flops", op_flops(e));
     put(entry, "bytes", op_bytes(e));
+    put(entry, op_flops(e) ? "gflops_a_thread" : "gb_per_s",
+        (op_flops(e) ? op_flops(e) : op_bytes(e)) / op_seconds(e) / 1e9);
     put(entry, "share", op_seconds(e) / thread_seconds(r));
     return entry;
 }

@@ -59,7 +59,34 @@ static int find(const hw_cli *cli, const char *size)
     return -1;
 }
 
-hw_config *hw_bench_config(hw_cli *cli, const char *size)
+/* How the keys begin that change the work of any mode, and of those that begin with "training." the ones that change no
+ * step. */
+static const char *const of_network[] = {"model.", "training.seed=", NULL};
+static const char *const of_no_step[] = {
+    "training.model_dir",  "training.init_from",  "training.validate_",        "training.track_heads",
+    "training.metric",     "training.patience",   "training.ema",              "training.average",
+    "training.save_every", "training.keep_checkpoints", "training.guided_alignment", "training.log_every",
+    "training.tensorboard", NULL};
+
+static bool begins_with(const char *const *prefixes, const char *text)
+{
+    for (; *prefixes; prefixes++)
+        if (!strncmp(text, *prefixes, strlen(*prefixes))) return true;
+    return false;
+}
+
+/* A figure must not seem to be that of an option that was never looked at. */
+static bool set(hw_config *c, const char *assignment, bool trains, hw_error *err)
+{
+    if (!hw_config_set(c, assignment, err)) return false;
+    if (begins_with(of_network, assignment)) return true;
+    if (trains && !strncmp(assignment, "training.", 9) && !begins_with(of_no_step, assignment)) return true;
+    return hw_fail(err, "--set: %.*s: it changes nothing here; what does are options of model%s",
+                   (int)strcspn(assignment, "="), assignment,
+                   trains ? ", and those of training that a step depends on" : " and training.seed");
+}
+
+hw_config *hw_bench_config(hw_cli *cli, const char *size, bool trains)
 {
     hw_error err;
     int row = find(cli, size);
@@ -67,7 +94,7 @@ hw_config *hw_bench_config(hw_cli *cli, const char *size)
     hw_config *c = hw_config_new(cli->arena);
     apply(c, row);
     bool ok = true;
-    for (int i = 0; ok && i < cli->set.count; i++) ok = hw_config_set(c, cli->set.items[i], &err);
+    for (int i = 0; ok && i < cli->set.count; i++) ok = set(c, cli->set.items[i], trains, &err);
     if (ok && hw_config_check(c, NULL, &err)) return c;
     hw_cli_refuse(&err);
     return NULL;
@@ -113,7 +140,8 @@ double hw_bench_flops(const hw_transformer *m, int64_t source, int64_t target, i
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static const double PROGRAM_BYTES = 24 << 20; /* of the process itself: libraries, BLAS's own buffers */
+/* Of the process itself: libraries, and BLAS's own buffers, of which training uses more. */
+static const double TRAINING_PROGRAM = 24 << 20, DECODING_PROGRAM = 14 << 20;
 
 static double least(double a, double b) { return a < b ? a : b; }
 static double most(double a, double b) { return a > b ? a : b; }
@@ -141,9 +169,10 @@ double hw_bench_training_bytes(const hw_config *c, int64_t vocabulary, int64_t r
     double batch = most((double)c->training.batch_tokens, longest), micro = most(batch / shards, longest);
     if (c->training.micro_batch_tokens) micro = least(micro, most((double)c->training.micro_batch_tokens, longest));
     double logits = most(1 << 17, 12.0 * (double)vocabulary);
-    double tapes = shards * (tape_numbers(c, micro, longest) + logits);
+    /* Where sentences are longer than a shard, some shards have none. */
+    double tapes = tape_numbers(c, least(shards * micro, batch), longest) + shards * logits;
     /* Values, packed values, two moments, and a gradient a shard. */
-    return PROGRAM_BYTES + (double)sizeof(hw_real) * (numbers * (4 + shards) + tapes) + 256 * batch;
+    return TRAINING_PROGRAM + (double)sizeof(hw_real) * (numbers * (4 + shards) + tapes) + 256 * batch;
 }
 
 double hw_bench_decoding_bytes(const hw_config *c, int64_t vocabulary, int64_t rows, int64_t batch, int64_t beam)
@@ -156,7 +185,7 @@ double hw_bench_decoding_bytes(const hw_config *c, int64_t vocabulary, int64_t r
     double step = hypotheses * (20 * width + (double)c->model.feed_forward) * layers;
     double logits = most(1 << 17, 12.0 * (double)vocabulary) * hw_threads();
     double numbers = parameters(c, vocabulary) + (double)vocabulary * width / 2;
-    return PROGRAM_BYTES + (double)sizeof(hw_real) * (numbers + caches + step + logits);
+    return DECODING_PROGRAM + (double)sizeof(hw_real) * (numbers + caches + step + logits);
 }
 
 bool hw_bench_fits(double bytes, hw_error *err)
@@ -165,6 +194,6 @@ bool hw_bench_fits(double bytes, hw_error *err)
     if (needed <= available) return true;
     return hw_fail(err,
                    "about %.0f MiB of memory would be needed, and %.0f are available; a smaller size, vocabulary or "
-                   "batch needs less",
+                   "batch, fewer or shorter sentences, a smaller beam and fewer threads need less",
                    needed, available);
 }

@@ -101,7 +101,7 @@ typedef struct bench {
     hw_trainer *trainer;
     batches batches;
     hw_arena *arena; /* of a batch */
-    int64_t next;
+    int64_t next, skipped;
     hw_step_result last;
 } bench;
 
@@ -112,6 +112,7 @@ static void step(bench *b, int64_t which, bench_result *sums)
     hw_batch *batch = make_batch(&b->batches, which, b->arena);
     b->last = hw_trainer_step(b->trainer, batch);
     sums->seconds += hw_seconds() - start;
+    b->skipped += b->last.skipped;
     sums->cpu_seconds += hw_bench_process_seconds() - cpu;
     sums->batches++;
     sums->source_tokens += batch->source_rows;
@@ -164,12 +165,16 @@ static void profile(bench *b, bench_result *r, hw_arena *arena)
     outside_of_ops(b, r);
 }
 
-static void print(hw_cli *cli, const bench *b, const bench_result *r)
+static void print(hw_cli *cli, const hw_config *config, const bench *b, const bench_result *r)
 {
     double roof = hw_bench_roof(), loss = b->last.count.loss / (double)b->last.count.tokens;
     if (cli->json) {
         json_t *root = hw_bench_report_json(r, roof);
-        json_object_set_new(root, "loss", json_real(loss));
+        json_object_set_new(root, "loss", hw_json_number(loss));
+        json_object_set_new(root, "skipped_batches", json_integer(b->skipped));
+        json_object_set_new(root, "batch_tokens", json_integer(config->training.batch_tokens));
+        json_object_set_new(root, "shards", json_integer(config->training.shards));
+        json_object_set_new(root, "micro_batch_tokens", json_integer(config->training.micro_batch_tokens));
         hw_bench_json_print(root);
         return;
     }
@@ -220,7 +225,10 @@ static int bench_text_on(hw_cli *cli, const hw_config *config, const options *o,
                       .estimate_mib = bytes / (1 << 20)};
     measure(&b, o, &r);
     profile(&b, &r, cli->arena);
-    print(cli, &b, &r);
+    if (b.skipped)
+        hw_cli_say("loss or gradient was not finite in %lld steps, which left out Adam; their speed says little",
+                   (long long)b.skipped);
+    print(cli, config, &b, &r);
     hw_trainer_free(b.trainer);
     hw_transformer_free(m);
     hw_arena_free(b.arena);
@@ -233,7 +241,7 @@ static int run(hw_cli *cli)
     hw_error err;
     if (!hw_cli_parse(cli, &o)) return cli->status;
     hw_bench_text_complete(&o.text);
-    hw_config *config = hw_bench_config(cli, cli->arguments[0]);
+    hw_config *config = hw_bench_config(cli, cli->arguments[0], true);
     if (!config) return HW_CLI_USAGE;
     if (!settle(config, &o, &err)) return hw_cli_refuse(&err);
     bench_text text;
@@ -256,7 +264,7 @@ const hw_cli_command hw_bench_train = {
         "goes.\n"
         "\n"
         "Batches are sentences of like lengths, up to so many tokens a side, without padding; a sentence that is "
-        "longer goes alone. --set changes any option of the configuration: --set model.width=96.",
+        "longer goes alone. --set changes what a step depends on, options of model and training: --set model.width=96.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .rules = hw_bench_text_rules,
