@@ -2,6 +2,7 @@
  * there. */
 #include <check.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -44,7 +45,12 @@ static void check_report(const json_t *root)
     double shares = 0;
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(root, "profile"), i, entry) shares += number(entry, "share");
+    json_array_foreach(json_object_get(root, "profile"), i, entry)
+    {
+        shares += number(entry, "share");
+        if (json_object_get(entry, "op"))
+            ck_assert_double_gt(number(entry, number(entry, "flops") > 0 ? "gflops_a_thread" : "gb_per_s"), 0);
+    }
     ck_assert_uint_gt(i, 3);
     ck_assert_double_eq_tol(shares, 1, 1e-6);
 }
@@ -85,6 +91,10 @@ START_TEST(training_is_measured)
     ck_assert_double_eq(number(root, "vocabulary"), 50);
     ck_assert_double_eq(number(root, "batches"), 3);
     ck_assert_double_le(number(root, "target_tokens"), 3 * 60);
+    ck_assert_double_eq(number(root, "batch_tokens"), 60);
+    ck_assert_double_eq(number(root, "shards"), 2);
+    ck_assert_double_eq(number(root, "micro_batch_tokens"), 64);
+    ck_assert_double_eq(number(root, "skipped_batches"), 0);
     ck_assert_double_gt(number(root, "loss"), 0.5);
     ck_assert_double_lt(number(root, "loss"), 20);
     json_decref(root);
@@ -208,6 +218,16 @@ static const struct {
     {{"decode", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},
     {{"latency", "base", "--set", "model.width=65536"}, 1, "MiB of memory would be needed"},
     {{"multiply", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},
+    {{"decode", "toy", "--sentences", "1000000000", "--length", "1"}, 1, "MiB of memory would be needed"},
+    {{"decode", "toy", "--sentences", "1000000", "--batch", "1000000", "--beam", "1024"}, 1, "a smaller beam"},
+    {{"train", "toy", "--set", "text.tokenizer=char"}, 2, "text.tokenizer: it changes nothing here"},
+    {{"train", "toy", "--set", "training.model_dir=x"}, 2, "training.model_dir: it changes nothing here"},
+    {{"train", "toy", "--set", "training.validate_every=5"}, 2, "it changes nothing here"},
+    {{"decode", "toy", "--set", "training.batch_tokens=64"}, 2, "training.batch_tokens: it changes nothing here"},
+    {{"latency", "toy", "--set", "decoding.beam=5"}, 2, "decoding.beam: it changes nothing here"},
+    {{"multiply", "toy", "--set", "data.source=de"}, 2, "data.source: it changes nothing here"},
+    {{"train", "toy", "--source", "-", "--target", "-"}, 1, "-: it is a pipe or a device, but it is read twice"},
+    {{"decode", "toy", "--source", "/dev/null", "--target", "x"}, 1, "/dev/null: it is a pipe or a device"},
 };
 
 START_TEST(bad_input_is_refused)
@@ -238,6 +258,83 @@ START_TEST(memory_is_reckoned_first)
     const outcome *o = BENCH("train", "base", "--set", "model.width=2048", "--steps", "1");
     ck_assert_int_eq(o->status, 1);
     ck_assert_msg(strstr(o->err, "MiB of memory would be needed") != NULL, "%s", o->err);
+}
+END_TEST
+
+/* Of a sentence that is longer than a shard the other shards have nothing, so that memory is reckoned once. */
+START_TEST(long_sentences_are_reckoned_once)
+{
+    hw_config *c = hw_config_new(scratch_arena());
+    c->training.shards = 1;
+    double one = hw_bench_training_bytes(c, 1000, 4096);
+    c->training.shards = 4;
+    ck_assert_double_lt(hw_bench_training_bytes(c, 1000, 4096), 1.5 * one);
+}
+END_TEST
+
+/* Under a limit of address space, what the libraries map themselves counts too: OpenBLAS waits for ever for it. */
+START_TEST(limits_leave_room_for_libraries)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return; /* its shadow takes more address space than any limit */
+#endif
+    double before = hw_bench_available();
+    struct rlimit limit = {(rlim_t)64 << 30, RLIM_INFINITY};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    hw_threads_set(900);
+    ck_assert_double_lt(hw_bench_available(), fmin(before, 2.0 * (1 << 30)));
+}
+END_TEST
+
+/* Steps that change nothing are told, and what JSON has no number for stands there as null. */
+START_TEST(steps_without_finite_gradients_are_told)
+{
+    const outcome *o = BENCH("train", "toy", "--json", "--steps", "60", "--length", "5", "--vocabulary", "50",
+                             "--batch-tokens", "20", "--set", "training.optimizer=adamw", "--set",
+                             "training.weight_decay=100", "--set", "training.learning_rate=1000", SMALL);
+    json_t *root = json_of(o);
+    ck_assert_msg(strstr(o->err, "not finite in ") != NULL, "%s", o->err);
+    ck_assert_double_gt(number(root, "skipped_batches"), 0);
+    ck_assert_ptr_nonnull(json_object_get(root, "loss"));
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(fewer_sentences_are_told)
+{
+    const char *text = scratch_text("s", "a\nb\n");
+    const outcome *o = BENCH("decode", "toy", "--json", "--source", text, "--target", text, "--sentences", "5", SMALL);
+    json_t *root = json_of(o);
+    ck_assert_double_eq(number(root, "sentences"), 2);
+    ck_assert_msg(strstr(o->err, "hold 2 pairs of sentences, not 5") != NULL, "%s", o->err);
+    json_decref(root);
+}
+END_TEST
+
+/* What the scripts around bench say before they begin, and where a bench fails. */
+static const struct {
+    const char *command;
+    int status;
+    const char *message;
+} script_refusals[] = {
+    {"growth.sh -h", 0, ""},
+    {"growth.sh -x", 2, "-b PROGRAM"},
+    {"growth.sh -b no/such", 2, "there is no program no/such"},
+    {"growth.sh -b \"$built/headwise\" -s huge -c '' -o \"$scratch\" && false || test ! -e \"$scratch/growth.tsv.new\"",
+     0, "there is no size huge"},
+    {"compare_peers.sh", 2, "-n N"},
+    {"compare_peers.sh -r list", 0, ""},
+    {"compare_peers.sh -r nonsense python3 peers", 2, "there is no row nonsense"},
+    {"compare_peers.sh -n 0 python3 peers", 2, "-n and -t take a number from 1 on, not '0'"},
+    {"compare_peers.sh -t two python3 peers", 2, "-n and -t take a number from 1 on, not 'two'"},
+};
+
+START_TEST(scripts_refuse)
+{
+    const outcome *o = run_bash(hw_arena_string(scratch_arena(), "built='%s' scratch='%s'; sh scripts/%s",
+                                                built_directory(), scratch_root(), script_refusals[_i].command));
+    ck_assert_msg(o->status == script_refusals[_i].status, "status %d: %s", o->status, o->err);
+    ck_assert_msg(strstr(o->err, script_refusals[_i].message) != NULL, "%s", o->err);
 }
 END_TEST
 
@@ -293,6 +390,11 @@ Suite *test_bench(void)
     tcase_add_test(work, useful_work_is_counted);
     tcase_add_loop_test(bad, bad_input_is_refused, 0, sizeof refusals / sizeof *refusals);
     tcase_add_test(bad, memory_is_reckoned_first);
+    tcase_add_test(bad, long_sentences_are_reckoned_once);
+    tcase_add_test(bad, limits_leave_room_for_libraries);
+    tcase_add_test(bad, steps_without_finite_gradients_are_told);
+    tcase_add_test(bad, fewer_sentences_are_told);
+    tcase_add_loop_test(bad, scripts_refuse, 0, sizeof script_refusals / sizeof *script_refusals);
     tcase_add_test(bad, too_many_threads_are_fewer);
     tcase_add_test(bad, long_sentences_go_alone);
     tcase_add_test(bad, files_must_be_parallel);
