@@ -136,6 +136,20 @@ START_TEST(decoding_is_measured)
 }
 END_TEST
 
+/* Choosing tokens is not in an op: by the output layer in bytes where only the likeliest counts, else by all logits. */
+START_TEST(choosing_tokens_has_its_place)
+{
+    for (int beam = 1; beam <= 2; beam++) {
+        const char *const beams[] = {"1", "2"};
+        const outcome *o = BENCH("decode", "toy", "--beam", beams[beam - 1], "--sentences", "3", "--length", "4",
+                                 "--vocabulary", "2000", SMALL);
+        ck_assert_int_eq(o->status, 0);
+        ck_assert((strstr(o->out, "likeliest token, output layer in bytes") != NULL) == (beam == 1));
+        ck_assert((strstr(o->out, "log-sum-exp and ranking of logits") != NULL) == (beam == 2));
+    }
+}
+END_TEST
+
 START_TEST(latency_is_measured)
 {
     const outcome *o =
@@ -385,6 +399,7 @@ Suite *test_bench(void)
     tcase_add_test(work, training_is_measured);
     tcase_add_test(work, tables_tell_the_same);
     tcase_add_test(work, decoding_is_measured);
+    tcase_add_test(work, choosing_tokens_has_its_place);
     tcase_add_test(work, latency_is_measured);
     tcase_add_test(work, shapes_are_multiplied);
     tcase_add_test(work, useful_work_is_counted);

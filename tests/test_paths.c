@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <headwise/tensor.h>
 
@@ -58,11 +59,30 @@ START_TEST(the_same_bits)
 }
 END_TEST
 
+/* Said by any command, before it does anything. */
+START_TEST(a_path_that_there_is_not)
+{
+    char said[512];
+    FILE *file = fopen(program, "r");
+    if (!file) return;
+    fclose(file);
+    FILE *pipe = popen("HEADWISE_CPU=sparc bin/headwise vocab none 2>&1", "r");
+    ck_assert_ptr_nonnull(pipe);
+    said[fread(said, 1, sizeof said - 1, pipe)] = 0;
+    int status = pclose(pipe);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 2, "status %x", (unsigned)status);
+    static const char begins[] =
+        "headwise: the environment has HEADWISE_CPU=sparc, which this processor does not run; it runs generic";
+    ck_assert_msg(!strncmp(said, begins, strlen(begins)), "%s", said);
+}
+END_TEST
+
 Suite *test_paths(void)
 {
     Suite *s = suite_create("paths");
     TCase *tc = tcase_create("paths");
     tcase_add_loop_test(tc, the_same_bits, 0, sizeof ways / sizeof *ways);
+    tcase_add_test(tc, a_path_that_there_is_not);
     suite_add_tcase(s, tc);
     return s;
 }

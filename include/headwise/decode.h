@@ -19,9 +19,15 @@ void hw_runner_free(hw_runner *r);                       /* NULL is fine */
 /* All that follows runs with heads changed like this ([attentions of the network], outlives the runner); NULL: as they
  * are. */
 void hw_runner_settings(hw_runner *r, const hw_head_setting *settings);
-/* Measures where the time goes from now on, or no longer; and the sums over the threads, hw_op_count() entries. */
+/* What a search does outside of ops: finding the likeliest token by the output layer in bytes; or, where all logits are
+ * wanted, which are an op, their log-sum-exp and the best of them. */
+typedef enum hw_search_part { HW_SEARCH_SCREEN, HW_SEARCH_RANK, HW_SEARCH_PARTS } hw_search_part;
+
+/* Measures where the time goes from now on, or no longer; and the sums over the threads, hw_op_count() entries, and the
+ * seconds of each part. */
 void hw_runner_profile(hw_runner *r, bool on);
 void hw_runner_profile_sum(const hw_runner *r, hw_profile_entry *entries);
+void hw_runner_profile_parts(const hw_runner *r, double seconds[HW_SEARCH_PARTS]);
 int64_t hw_runner_mallocs(const hw_runner *r); /* how often its arenas asked for memory */
 
 /* ---- given translations ------------------------------------------------------------------------------------------ */

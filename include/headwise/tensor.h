@@ -169,8 +169,10 @@ typedef struct hw_kernels {
     const struct hw_attention_kernels *attention;
 } hw_kernels;
 
-/* The best implementation that this processor runs; HEADWISE_CPU=avx512, avx2 or generic chooses another. */
+/* The best implementation that this processor runs; HEADWISE_CPU=avx512, avx2 or generic chooses another, which must be
+ * one that it runs: hw_kernels_check fails where it is not, and says which there are. */
 const hw_kernels *hw_kernels_get(void);
+bool hw_kernels_check(hw_error *err);
 /* The i-th implementation that this processor can run, from the plainest; NULL past the last. For tests. */
 const hw_kernels *hw_kernels_at(int i);
 /* Makes hw_kernels_get return this one. For tests and bench. */

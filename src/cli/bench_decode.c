@@ -76,6 +76,21 @@ static void decode_all(bench *b, bench_result *sums)
     for (int64_t i = 0; i < b->count; i += b->options->batch) decode_batch(b, i, sums);
 }
 
+/* What is not in an op. */
+static void tell_parts(const bench *b, bench_result *r)
+{
+    static const char *const names[] = {[HW_SEARCH_SCREEN] = "likeliest token, output layer in bytes",
+                                        [HW_SEARCH_RANK] = "log-sum-exp and ranking of logits"};
+    double seconds[HW_SEARCH_PARTS], left = r->profile_seconds * r->threads - hw_bench_op_seconds(r);
+    hw_runner_profile_parts(b->runner, seconds);
+    int count = 0;
+    for (int i = 0; i < HW_SEARCH_PARTS; i++) {
+        left -= seconds[i];
+        if (seconds[i] > 0) r->parts[count++] = (bench_part){names[i], seconds[i]};
+    }
+    r->parts[count] = (bench_part){"search, waiting, all else", left};
+}
+
 static void measure(bench *b, bench_result *r, hw_arena *arena)
 {
     bench_result unused = {0}, sums = {0};
@@ -98,7 +113,7 @@ static void measure(bench *b, bench_result *r, hw_arena *arena)
     r->profile = entries;
     r->profile_seconds = sums.seconds;
     r->profile_batches = sums.batches;
-    r->parts[0] = (bench_part){"search, waiting, all else", sums.seconds * r->threads - hw_bench_op_seconds(r)};
+    tell_parts(b, r);
 }
 
 static double median(double *values, int64_t count)

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <headwise/tensor.h>
+
 #define COMMAND(name, command, summary) extern const hw_cli_command command;
 #include "cli/commands.h"
 #undef COMMAND
@@ -139,7 +141,10 @@ int hw_cli_main(int argc, char **argv)
     int skip = 1;
     if (!entry && argc > 1 && (entry = find(commands, argv[1]))) skip = 2;
     int status;
-    if (entry) {
+    hw_error err;
+    if (!hw_kernels_check(&err)) {
+        status = hw_cli_refuse(&err);
+    } else if (entry) {
         hw_arena *arena = hw_arena_new(0);
         hw_cli cli = {.arena = arena, .name = entry->name, .command = entry->command, .given_count = argc - skip,
                       .given = argv + skip};

@@ -64,7 +64,8 @@ void hw_cli_help(FILE *out, const char *name, const hw_cli_command *command)
         print_program(out);
         return;
     }
-    fprintf(out, "usage: headwise %s %s%s\n\n", name, command->usage, command->verbs ? "" : " [OPTION]...");
+    fprintf(out, "usage: headwise %s%s%s%s\n\n", name, *command->usage ? " " : "", command->usage,
+            command->verbs ? "" : " [OPTION]...");
     print_paragraphs(out, command->description);
     if (command->verbs) {
         fputc('\n', out);

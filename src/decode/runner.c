@@ -85,8 +85,11 @@ void hw_runner_profile(hw_runner *r, bool on)
     for (int i = 0; i < HW_MOST_THREADS; i++) {
         free(r->workers[i].profile);
         r->workers[i].profile = NULL;
+        memset(r->workers[i].parts, 0, sizeof r->workers[i].parts);
     }
 }
+
+double hw_worker_clock(const hw_worker *w) { return w->profile ? hw_seconds() : 0; }
 
 void hw_runner_profile_sum(const hw_runner *r, hw_profile_entry *entries)
 {
@@ -94,6 +97,13 @@ void hw_runner_profile_sum(const hw_runner *r, hw_profile_entry *entries)
     for (int i = 0; i < HW_MOST_THREADS; i++)
         for (int op = 0; r->workers[i].profile && op < hw_op_count(); op++)
             hw_profile_add(&entries[op], &r->workers[i].profile[op]);
+}
+
+void hw_runner_profile_parts(const hw_runner *r, double seconds[HW_SEARCH_PARTS])
+{
+    memset(seconds, 0, HW_SEARCH_PARTS * sizeof *seconds);
+    for (int i = 0; i < HW_MOST_THREADS; i++)
+        for (int part = 0; part < HW_SEARCH_PARTS; part++) seconds[part] += r->workers[i].parts[part];
 }
 
 int64_t hw_runner_mallocs(const hw_runner *r)

@@ -10,6 +10,7 @@ typedef struct hw_worker {
     hw_arena *batch;   /* as long as one batch */
     hw_arena *results; /* until the next call of hw_search */
     hw_profile_entry *profile; /* NULL: nothing is measured */
+    double parts[HW_SEARCH_PARTS];
 } hw_worker;
 
 const hw_transformer *hw_runner_network(const hw_runner *r);
@@ -18,6 +19,7 @@ const hw_head_setting *hw_runner_head_settings(const hw_runner *r);
  * is none. */
 void hw_runner_make_screen(hw_runner *r);
 const hw_screen *hw_runner_screen(const hw_runner *r);
+double hw_worker_clock(const hw_worker *w); /* seconds; 0 where nothing is measured */
 hw_worker *hw_runner_worker(hw_runner *r); /* the calling thread's */
 hw_arena *hw_runner_begin_results(hw_runner *r); /* forgets the last results; the caller's own arena for new ones */
 

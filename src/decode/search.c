@@ -204,9 +204,11 @@ static bool offer_likeliest(search *s)
     hw_arena *arena = hw_tape_arena(state->worker->tape);
     int32_t *ids = hw_arena_alloc(arena, (size_t)state->count * sizeof *ids);
     hw_real *logits = hw_arena_alloc(arena, (size_t)state->count * sizeof *logits);
-    if (!hw_screen_largest(s->screen, ids, logits, s->ensemble.decoded[0]->data, state->count, never,
-                           s->length < s->options->min_length ? 2 : 1, arena))
-        return false;
+    double start = hw_worker_clock(state->worker);
+    bool found = hw_screen_largest(s->screen, ids, logits, s->ensemble.decoded[0]->data, state->count, never,
+                                   s->length < s->options->min_length ? 2 : 1, arena);
+    state->worker->parts[HW_SEARCH_SCREEN] += hw_worker_clock(state->worker) - start;
+    if (!found) return false;
     for (int64_t r = 0; r < state->count; r++) {
         hw_top *top = &sentence_of(s, r)->top;
         top->items[top->count++] = (hw_candidate){s->living[r].log_prob + (double)logits[r], logits[r], ids[r], r};
@@ -227,6 +229,7 @@ static void rank_continuations(search *s)
     for (int64_t first = 0; first < state->count; first += block) {
         int64_t rows = state->count - first < block ? state->count - first : block;
         hw_ensemble_begin_logits(&s->ensemble, first, rows, marks);
+        double start = hw_worker_clock(state->worker);
         for (int64_t r = first; r < first + rows; r++) {
             double normaliser;
             hw_real *logits = hw_ensemble_row(&s->ensemble, r - first, maxima, plain(s->options), &normaliser);
@@ -236,6 +239,7 @@ static void rank_continuations(search *s)
             else
                 hw_top_offer(&sentence_of(s, r)->top, logits, n, maxima, s->living[r].log_prob, normaliser, r);
         }
+        state->worker->parts[HW_SEARCH_RANK] += hw_worker_clock(state->worker) - start;
         hw_ensemble_end_logits(&s->ensemble, marks);
     }
 }

@@ -49,16 +49,32 @@ const hw_kernels *hw_kernels_at(int i)
     return NULL;
 }
 
+static const hw_kernels *choose(const char *name)
+{
+    const hw_kernels *chosen = NULL;
+    for (int i = 0; hw_kernels_at(i); i++)
+        if (!name || !*name || !strcmp(name, hw_kernels_at(i)->name)) chosen = hw_kernels_at(i);
+    return chosen;
+}
+
 const hw_kernels *hw_kernels_get(void)
 {
     const hw_kernels *chosen = atomic_load_explicit(&current, memory_order_acquire);
     if (chosen) return chosen;
-    const char *name = getenv("HEADWISE_CPU");
-    for (int i = 0; hw_kernels_at(i); i++)
-        if (!name || !*name || !strcmp(name, hw_kernels_at(i)->name)) chosen = hw_kernels_at(i);
-    HW_CHECK(chosen, "HEADWISE_CPU=%s: this processor runs no such path; there are avx512, avx2 and generic", name);
-    hw_kernels_set(chosen);
+    hw_error err;
+    HW_CHECK(hw_kernels_check(&err), "%s", err.message);
+    hw_kernels_set(chosen = choose(getenv("HEADWISE_CPU")));
     return chosen;
+}
+
+bool hw_kernels_check(hw_error *err)
+{
+    const char *name = getenv("HEADWISE_CPU");
+    if (choose(name)) return true;
+    char known[64] = "";
+    for (int i = 0; hw_kernels_at(i); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", hw_kernels_at(i)->name);
+    return hw_fail(err, "the environment has HEADWISE_CPU=%s, which this processor does not run; it runs %s", name, known);
 }
 
 void hw_kernels_set(const hw_kernels *kernels)
