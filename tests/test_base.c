@@ -213,7 +213,7 @@ START_TEST(huge_blocks_are_refused)
 }
 END_TEST
 
-static hw_arena *lost; /* where an abort ends a test, what it has is not lost to valgrind */
+static hw_arena *volatile lost; /* where an abort ends a test, what it has is not lost to valgrind */
 
 START_TEST(huge_alloc_aborts)
 {
