@@ -233,6 +233,47 @@ START_TEST(sharpness_0_is_uniform)
 }
 END_TEST
 
+/* With many tokens only a few rows of logits are in memory at once: the gradients must not tell where blocks end. */
+START_TEST(cross_entropy_has_no_seams)
+{
+    enum { ROWS = 30, WIDTH = 4, TOKENS = 60000 }; /* 12 rows a block at most */
+    hw_tape *whole = hw_tape_new(), *single = hw_tape_new();
+    hw_tape_reset(whole, HW_GRADIENTS);
+    hw_tape_reset(single, HW_GRADIENTS);
+    int32_t targets[ROWS];
+    int64_t places[ROWS];
+    for (int r = 0; r < ROWS; r++) targets[r] = (int32_t)(places[r] = r) * 1999;
+    hw_tensor *in[2][3], *loss[2] = {NULL};
+    hw_loss_count count[2] = {{0}};
+    hw_real nll[2][ROWS];
+    for (int k = 0; k < 2; k++) {
+        hw_tape *t = k ? single : whole;
+        in[k][0] = some(t, ROWS, WIDTH);
+        in[k][1] = some(t, TOKENS, WIDTH);
+        in[k][2] = some(t, 1, TOKENS);
+    }
+    const hw_real smoothing = (hw_real)0.1, scale = (hw_real)0.5;
+    loss[0] = hw_cross_entropy(whole, in[0][0], in[0][1], in[0][2], targets, smoothing, scale, &count[0], nll[0]);
+    for (int r = 0; r < ROWS; r++) {
+        hw_tensor *row = hw_gather(single, in[1][0], &places[r], 1);
+        hw_tensor *x = hw_cross_entropy(single, row, in[1][1], in[1][2], &targets[r], smoothing, scale, &count[1],
+                                        &nll[1][r]);
+        loss[1] = r ? hw_add(single, loss[1], x) : x;
+    }
+    hw_backward(whole, loss[0], 1);
+    hw_backward(single, loss[1], 1);
+    ck_assert_double_eq_tol(count[0].loss, count[1].loss, 1e-6 * fabs(count[1].loss));
+    ck_assert_int_eq(count[0].tokens, ROWS);
+    for (int r = 0; r < ROWS; r++) ck_assert_double_eq_tol((double)nll[0][r], (double)nll[1][r], 1e-4);
+    for (int i = 0; i < 3; i++)
+        for (int64_t j = 0; j < hw_tensor_size(in[0][i]); j++)
+            ck_assert_msg(fabs((double)(in[0][i]->grad[j] - in[1][i]->grad[j])) < 1e-5, "input %d, %lld: %g, %g", i,
+                          (long long)j, (double)in[0][i]->grad[j], (double)in[1][i]->grad[j]);
+    hw_tape_free(whole);
+    hw_tape_free(single);
+}
+END_TEST
+
 Suite *test_autograd(void)
 {
     Suite *s = suite_create("autograd");
@@ -241,6 +282,7 @@ Suite *test_autograd(void)
     tcase_add_test(tc, steady_step_calls_no_malloc);
     tcase_add_loop_test(tc, attention_is_the_textbook_s, 0, sizeof shapes / sizeof *shapes);
     tcase_add_test(tc, sharpness_0_is_uniform);
+    tcase_add_test(tc, cross_entropy_has_no_seams);
     suite_add_tcase(s, tc);
     return s;
 }
