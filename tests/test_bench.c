@@ -258,19 +258,26 @@ START_TEST(bad_input_is_refused)
 }
 END_TEST
 
+/* False where nothing can be limited: the sanitizer's shadow takes more address space than any limit. */
+static bool limit_address_space(int gib)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return (void)gib, false;
+#endif
+    struct rlimit limit = {(rlim_t)gib << 30, RLIM_INFINITY};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    return true;
+}
+
 /* Less memory than the size would take, but enough for the program: the size is refused before it is tried. */
 START_TEST(memory_is_reckoned_first)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return; /* its shadow takes more address space than any limit */
-#endif
     double bytes = hw_bench_available();
     ck_assert_double_gt(bytes, 0);
     hw_error err;
     ck_assert(hw_bench_fits(bytes / 2, &err));
     ck_assert(!hw_bench_fits(bytes * 2, &err));
-    struct rlimit limit = {(rlim_t)4 << 30, RLIM_INFINITY};
-    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    if (!limit_address_space(4)) return;
     ck_assert_double_lt(hw_bench_available(), 4.0 * (1 << 30));
     const outcome *o = BENCH("train", "base", "--set", "model.width=2048", "--steps", "1");
     ck_assert_int_eq(o->status, 1);
@@ -292,12 +299,8 @@ END_TEST
 /* Under a limit of address space, what the libraries map themselves counts too: OpenBLAS waits for ever for it. */
 START_TEST(limits_leave_room_for_libraries)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return; /* its shadow takes more address space than any limit */
-#endif
     double before = hw_bench_available();
-    struct rlimit limit = {(rlim_t)64 << 30, RLIM_INFINITY};
-    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    if (!limit_address_space(64)) return;
     hw_threads_set(900);
     ck_assert_double_lt(hw_bench_available(), fmin(before, 2.0 * (1 << 30)));
 }

@@ -40,6 +40,8 @@ typedef struct hw_span {
     size_t size;
 } hw_span;
 hw_span hw_span_of(const char *text); /* up to its 0 byte; NULL stays NULL */
+/* The i-th line as a reader would write it (hw_tokenizer_detokenize): what hypotheses are held against. In the arena. */
+hw_span hw_reference_of(const hw_lines *lines, int64_t i, const hw_tokenizer *tokenizer, hw_arena *arena);
 
 #define HW_BLEU_ORDER 4
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 json_t *hw_json_numbers(const hw_real *x, int64_t count)
 {
     json_t *list = json_array();

@@ -5,7 +5,7 @@
 #include <headwise/decode.h>
 #include <jansson.h>
 
-/* A number, or null where it is not finite. */
+/* [count]; null where a number is not finite. */
 json_t *hw_json_numbers(const hw_real *x, int64_t count);
 
 /* [tokens + 1] the source as the encoder reads it, with </s>. */

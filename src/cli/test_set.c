@@ -60,12 +60,8 @@ bool hw_test_set_load(hw_cli *cli, const hw_bundle *bundle, const hw_config *con
     set->count = set->source->count;
     if (!set->count) return hw_fail(err, "%s is empty: there is nothing to evaluate", set->source->path);
     set->references = hw_arena_alloc(cli->arena, (size_t)set->count * sizeof *set->references);
-    for (int64_t i = 0; i < set->count; i++) {
-        size_t bytes;
-        const char *line = hw_lines_get(set->target, i, &bytes);
-        hw_span *r = &set->references[i];
-        r->text = hw_tokenizer_detokenize(bundle->target_tokenizer, cli->arena, line, bytes, &r->size);
-    }
+    for (int64_t i = 0; i < set->count; i++)
+        set->references[i] = hw_reference_of(set->target, i, bundle->target_tokenizer, cli->arena);
     return load_groups(cli, set, err) && load_alignments(cli, set, err);
 }
 

@@ -31,12 +31,9 @@ hw_meter *hw_meter_new(const hw_bundle *bundle, const hw_study_set *set, const h
         for (int64_t i = 0; i < set->count; i++) m->ids[s][i] = set->pairs[i].words[s].ids;
     }
     m->references = hw_arena_alloc(arena, (size_t)set->count * sizeof *m->references);
-    for (int64_t i = 0; i < set->count && search; i++) {
-        size_t bytes;
-        const char *line = hw_lines_get(set->texts[HW_TARGET], set->pairs[i].line, &bytes);
-        hw_span *r = &m->references[i];
-        r->text = hw_tokenizer_detokenize(bundle->target_tokenizer, arena, line, bytes, &r->size);
-    }
+    for (int64_t i = 0; i < set->count && search; i++)
+        m->references[i] =
+            hw_reference_of(set->texts[HW_TARGET], set->pairs[i].line, bundle->target_tokenizer, arena);
     return m;
 }
 

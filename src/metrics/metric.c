@@ -29,6 +29,15 @@ void hw_metric_free(hw_metric *metric)
     free(metric);
 }
 
+hw_span hw_reference_of(const hw_lines *lines, int64_t i, const hw_tokenizer *tokenizer, hw_arena *arena)
+{
+    hw_span reference;
+    size_t bytes;
+    const char *line = hw_lines_get(lines, i, &bytes);
+    reference.text = hw_tokenizer_detokenize(tokenizer, arena, line, bytes, &reference.size);
+    return reference;
+}
+
 void hw_metric_add(hw_metric *metric, hw_span hypothesis, const hw_span *references, int count)
 {
     hw_arena *scratch = metric->scratch;

@@ -74,7 +74,8 @@ bool hw_kernels_check(hw_error *err)
     char known[64] = "";
     for (int i = 0; hw_kernels_at(i); i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", hw_kernels_at(i)->name);
-    return hw_fail(err, "the environment has HEADWISE_CPU=%s, which this processor does not run; it runs %s", name, known);
+    return hw_fail(err, "the environment has HEADWISE_CPU=%s, which this processor does not run; it runs %s", name,
+                   known);
 }
 
 void hw_kernels_set(const hw_kernels *kernels)

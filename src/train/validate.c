@@ -15,9 +15,9 @@ struct hw_validator {
     hw_arena *arena, *scratch; /* kept; of one validation */
     hw_corpus *corpus;
     int64_t count;             /* sentences translated */
-    const char **sources; /* [count] and what is to come of them */
-    size_t *source_bytes;
-    hw_span *references;
+    const char **sources;      /* [count] as they stand in the file, */
+    size_t *source_bytes;      /* their lengths, */
+    hw_span *references;       /* and what is to come of them */
     hw_search_options search;
     hw_translator *translator;
 };
@@ -45,10 +45,7 @@ static bool read_lines(hw_validator *v, const hw_tokenizer *target_tokenizer, hw
     v->references = hw_arena_calloc(v->arena, count, sizeof *v->references);
     for (int64_t i = 0; i < v->count; i++) {
         v->sources[i] = hw_lines_get(source, i, &v->source_bytes[i]);
-        size_t bytes;
-        const char *line = hw_lines_get(target, i, &bytes);
-        hw_span *r = &v->references[i];
-        r->text = hw_tokenizer_detokenize(target_tokenizer, v->arena, line, bytes, &r->size);
+        v->references[i] = hw_reference_of(target, i, target_tokenizer, v->arena);
     }
     return true;
 }
@@ -122,7 +119,8 @@ bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err)
     for (int64_t i = 0; i < SAMPLES && i < v->count; i++) {
         int64_t k = i * v->count / SAMPLES;
         samples = hw_arena_string(v->scratch, "%s%s  source     %s\n  reference  %s\n  output   %s%s", samples,
-                                  i ? "\n" : "", v->sources[k], v->references[k].text, *outputs[k] ? "  " : "", outputs[k]);
+                                  i ? "\n" : "", v->sources[k], v->references[k].text, *outputs[k] ? "  " : "",
+                                  outputs[k]);
     }
     out->samples = samples;
     return text_figures(v, outputs, out, err);
