@@ -342,6 +342,7 @@ static const struct {
     {"growth.sh -b no/such", 2, "there is no program no/such"},
     {"growth.sh -b \"$built/headwise\" -s huge -c '' -o \"$scratch\" && false || test ! -e \"$scratch/growth.tsv.new\"",
      0, "there is no size huge"},
+    {"growth_chart.sh", 2, "growth_chart.sh DIR"},
     {"compare_peers.sh", 2, "-n N"},
     {"compare_peers.sh -r list", 0, ""},
     {"compare_peers.sh -r nonsense python3 peers", 2, "there is no row nonsense"},
@@ -355,6 +356,21 @@ START_TEST(scripts_refuse)
                                                 built_directory(), scratch_root(), script_refusals[_i].command));
     ck_assert_msg(o->status == script_refusals[_i].status, "status %d: %s", o->status, o->err);
     ck_assert_msg(strstr(o->err, script_refusals[_i].message) != NULL, "%s", o->err);
+}
+END_TEST
+
+/* A line for each of two series and each number of threads, and nothing beside the chart. */
+START_TEST(growth_is_drawn)
+{
+    scratch_text("growth.tsv", "varied\tvalue\tthreads\tus_per_token\tpeak_mib\n"
+                               "width\t32\t1\t20\t9\nwidth\t32\t2\t11\t9\nwidth\t64\t1\t50\t9\nwidth\t64\t2\t30\t9\n"
+                               "words\t8\t1\t20\t9\nwords\t8\t2\t11\t9\nwords\t16\t1\t21\t9\nwords\t16\t2\t12\t9\n");
+    const char *script = hw_arena_string(scratch_arena(),
+                                         "top=$PWD; cd '%s' && mkdir c && mv growth.tsv c && cd c && "
+                                         "sh \"$top/scripts/growth_chart.sh\" . && "
+                                         "grep -c '<path' growth.svg; grep -c 'stroke-dasharray' growth.svg; ls",
+                                         scratch_root());
+    ck_assert_str_eq(run_bash(script)->out, "4\n2\ngrowth.svg\ngrowth.tsv\n");
 }
 END_TEST
 
@@ -416,6 +432,7 @@ Suite *test_bench(void)
     tcase_add_test(bad, steps_without_finite_gradients_are_told);
     tcase_add_test(bad, fewer_sentences_are_told);
     tcase_add_loop_test(bad, scripts_refuse, 0, sizeof script_refusals / sizeof *script_refusals);
+    tcase_add_test(bad, growth_is_drawn);
     tcase_add_test(bad, too_many_threads_are_fewer);
     tcase_add_test(bad, long_sentences_go_alone);
     tcase_add_test(bad, files_must_be_parallel);
