@@ -1,5 +1,6 @@
 /* Readers of lines, maps, directories. */
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -328,6 +329,39 @@ START_TEST(directories)
 }
 END_TEST
 
+/* A program that did not do its work takes away what it made and left empty, and nothing else. */
+START_TEST(empty_directories_go)
+{
+    hw_error err;
+    ck_assert_int_eq(mkdir(scratch_path("mine"), 0777), 0);
+    ck_assert(hw_directory_make(scratch_path("mine"), &err));
+    ck_assert(hw_directory_make(scratch_path("mine/a/b"), &err));
+    ck_assert(hw_directory_make(scratch_path("kept/a/b"), &err));
+    scratch_text("kept/file", "");
+    hw_directories_remove_empty();
+    ck_assert(hw_file_exists(scratch_path("mine")) && !hw_file_exists(scratch_path("mine/a")));
+    ck_assert(hw_file_exists(scratch_path("kept/file")) && !hw_file_exists(scratch_path("kept/a")));
+}
+END_TEST
+
+START_TEST(one_at_a_time_has_a_directory)
+{
+    int reason, first = hw_directory_lock(scratch_path("."), &reason);
+    ck_assert(first >= 0 && !reason);
+    int second = hw_directory_lock(scratch_path("."), &reason);
+    ck_assert_int_eq(reason, EWOULDBLOCK);
+    close(first);
+    close(second);
+    first = hw_directory_lock(scratch_path("."), &reason);
+    ck_assert(first >= 0 && !reason);
+    close(first);
+    ck_assert_int_eq(hw_directory_lock(scratch_path("none"), &reason), -1);
+    ck_assert_int_eq(reason, ENOENT);
+    ck_assert_int_eq(hw_directory_lock(scratch_text("file", ""), &reason), -1);
+    ck_assert_int_eq(reason, ENOTDIR);
+}
+END_TEST
+
 Suite *test_base_files(void);
 Suite *test_base_files(void)
 {
@@ -342,6 +376,8 @@ Suite *test_base_files(void)
     tcase_add_test(t, an_input_that_does_not_wait_is_waited_for);
     tcase_add_test(t, maps);
     tcase_add_test(t, directories);
+    tcase_add_test(t, empty_directories_go);
+    tcase_add_test(t, one_at_a_time_has_a_directory);
     suite_add_tcase(suite, t);
     return suite;
 }

@@ -2,9 +2,11 @@
  * of it: nothing half-written, whatever the command was doing. */
 #include <check.h>
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +20,58 @@ START_TEST(outputs) { rows_run("outputs", _i); }
 END_TEST
 
 START_TEST(everywhere) { rows_run("everywhere", _i); }
+END_TEST
+
+/* ---- a full disk ------------------------------------------------------------------------------------------------- */
+
+/* Every command that writes a file, onto a disk that is full, and what it says; train stands in test_train_faults.c. */
+static const struct {
+    const char *call, *says;
+} writers[] = {
+    {"vocab -q words -o full/v", "full/v: cannot be written whole: No space left on device"},
+    {"vocab -q --train full/p.model --max-size 300 data/train.en",
+     "full/p.model: cannot be written whole: No space left on device"},
+    {"evaluate k -q -o full/v", "full/v: cannot be written whole: No space left on device"},
+    {"heads report k -q -o full/v", "full/v: cannot be written whole: No space left on device"},
+    {"heads trace k --svg full/v", "full/v: cannot be written whole: No space left on device"},
+    {"heads align k -q --pharaoh full/v", "full/v: cannot be written whole: No space left on device"},
+    {"heads prune k -q --remove 1 -o full/half", "full/half/model.safetensors: cannot be written whole: No space left on device"},
+    {"generate g.yaml -q -n 1 --valid 0 --test 0 -o full/c", "full/c/train.en: cannot be written whole: No space left on device"},
+    {"--write-pages full/pages", "full/pages/headwise.1: cannot be written whole: No space left on device"},
+    {"train run.yaml -q --set training.model_dir=full/t",
+     "full/t/source.vocab: cannot be written whole: No space left on device"},
+};
+
+START_TEST(a_disk_that_is_full)
+{
+    hw_error err;
+    hw_arena *arena = train_begin();
+    const char *root = scratch_root(), *built = built_directory();
+    ck_assert(hw_directory_make(scratch_path("full"), &err));
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("tmpfs", scratch_path("full"), "tmpfs", 0, "size=64k")) { /* only root may */
+        scratch_end();
+        return;
+    }
+    const hw_config *c = train_config(arena, "k", "training.track_heads=6;data.test=valid");
+    ck_assert(hw_config_save(c, scratch_path("run.yaml"), &err));
+    const outcome *o = run_bash(hw_arena_string(
+        arena,
+        "cd %s && %s/headwise train run.yaml -q && seq 9 > words && yes 0-0 | head -6 > data/valid.align && "
+        "printf 'sides: [en, fr]\nstart: s\nlexicon:\n  n: {pos: N, en: a, fr: b}\nrules:\n  s:\n    - both: n\n' > "
+        "g.yaml && echo kept > full/v && { dd if=/dev/zero of=full/filler bs=4096 2> /dev/null || :; }",
+        root, built));
+    ck_assert_msg(!o->status, "%s", o->err);
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+        o = run_bash(hw_arena_string(arena, "cd %s && %s/headwise %s > /dev/null", root, built, writers[i].call));
+        ck_assert_int_eq(o->status, 1);
+        ck_assert_str_eq(o->err, hw_arena_string(arena, "headwise: %s\n", writers[i].says));
+        ck_assert_str_eq(run_bash(hw_arena_string(arena, "ls -A %s/full && cat %s/full/v", root, root))->out,
+                         "filler\nv\nkept\n");
+    }
+    ck_assert_int_eq(umount(scratch_path("full")), 0);
+    scratch_end();
+}
 END_TEST
 
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
@@ -71,7 +125,7 @@ START_TEST(a_signal_leaves_nothing_half_written)
         if (i == 4) kill(child, SIGHUP); /* as nohup has it */
         kill(child, i == 4 ? SIGTERM : numbers[i]);
         expect_ended_by(child, i == 4 ? SIGTERM : numbers[i]);
-        ck_assert_int_eq(names_in("out"), 0);
+        ck_assert(!hw_file_exists(scratch_path("out")));
     }
 }
 END_TEST
@@ -143,6 +197,7 @@ Suite *test_cli_outputs(void)
     suite_add_tcase(suite, t);
     t = tcase_create("training");
     tcase_add_test(t, a_second_signal_ends_training_at_once);
+    tcase_add_test(t, a_disk_that_is_full);
     suite_add_tcase(suite, t);
     return suite;
 }

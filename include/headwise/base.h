@@ -149,7 +149,8 @@ bool hw_atomic_commit_all(hw_atomic *const *files, int count, hw_error *err);
 /* Removes temporary files from a directory that killed programs left; others' are locked and stay. begin does so for
  * its own PATH. */
 void hw_atomic_clean(const char *directory);
-/* For a signal's handler, when the program is about to end: removes the temporary files of all that are open. */
+/* For a signal's handler, when the program is about to end: removes the temporary files of all that are open, and
+ * directories as hw_directories_remove_empty does. */
 void hw_atomic_remove_all(void);
 
 /* Appends to an open file, whose name is path, all bytes or none: where a disk is full, what it took is cut off. */
@@ -166,9 +167,16 @@ void hw_map_forget(const hw_map *map, const void *data, size_t bytes); /* this p
 void hw_map_close(hw_map *map);
 
 bool hw_directory_make(const char *path, hw_error *err); /* with its parents; an existing one is fine */
+/* For a program that ends without having done its work: removes the directories that it made, where nothing is in
+ * them. */
+void hw_directories_remove_empty(void);
+/* Takes a directory, so that no other process that asks gets it before this one ends or closes the number, which is
+ * returned. *reason is 0, or errno: EWOULDBLOCK, another has it; others, its file system knows no locks. -1: it cannot
+ * be opened. */
+int hw_directory_lock(const char *path, int *reason);
 /* Whether that would go well, and whether files could be written into it; makes nothing. */
 bool hw_directory_can_be_made(const char *path, hw_error *err);
-bool hw_file_exists(const char *path);
+bool hw_file_exists(const char *path); /* where not, errno says why */
 
 /* Bytes of memory that this process may have yet: the machine's, or less where a control group or `ulimit -v` says so. */
 double hw_memory_most(void);

@@ -58,6 +58,7 @@ void hw_atomic_remove_all(void)
 {
     while (atomic_flag_test_and_set(&busy)) sched_yield(); /* and it stays so: nothing new is begun */
     for (const hw_atomic *file = files; file; file = file->next) unlink(file->temporary);
+    hw_directories_remove_empty();
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -317,19 +318,18 @@ static int put_in_place(hw_atomic *file)
 }
 
 /* Waits while another program puts its files in place, which takes no time -> the lock, -1 where there are none;
- * *number is errno. */
+ * *number is EWOULDBLOCK where that one does not end. */
 static int lock_directory_of(const char *path, int *number)
 {
     char directory[PATH];
     directory_of(path, directory);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK; i++) {
-        if (i == 200) {
-            *number = EWOULDBLOCK;
-            break;
-        }
+    int reason, fd = hw_directory_lock(directory, &reason);
+    for (int i = 0; i < 200 && reason == EWOULDBLOCK; i++) {
         usleep(10000);
+        close(fd);
+        fd = hw_directory_lock(directory, &reason);
     }
+    if (reason == EWOULDBLOCK) *number = reason;
     return fd;
 }
 

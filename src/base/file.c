@@ -4,7 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,6 +67,47 @@ void hw_map_close(hw_map *map)
 
 /* ---- directories ------------------------------------------------------------------------------------------------- */
 
+/* Those that were made, the last first, and by which process, for a child inherits the list. Nothing is taken out, so a
+ * signal's handler finds it whole. */
+typedef struct made {
+    struct made *before;
+    pid_t maker;
+    char path[];
+} made;
+static _Atomic(made *) last_made;
+
+/* No signal comes between a directory and its place in the list. -> errno or 0 */
+static int make_one(const char *path)
+{
+    sigset_t all, before;
+    made *new = malloc(sizeof *new + strlen(path) + 1);
+    HW_CHECK(new, "out of memory");
+    new->maker = getpid();
+    strcpy(new->path, path);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int number = mkdir(path, 0777) ? errno : 0;
+    new->before = atomic_load(&last_made);
+    while (!number && !atomic_compare_exchange_weak(&last_made, &new->before, new)) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (number) free(new);
+    return number;
+}
+
+void hw_directories_remove_empty(void)
+{
+    for (const made *m = atomic_load(&last_made); m; m = m->before)
+        if (m->maker == getpid()) rmdir(m->path);
+}
+
+int hw_directory_lock(const char *path, int *reason)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *reason = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
+    return fd;
+}
+
 bool hw_directory_make(const char *path, hw_error *err)
 {
     char part[4096];
@@ -74,7 +119,7 @@ bool hw_directory_make(const char *path, hw_error *err)
         memcpy(part, path, i);
         part[i] = 0;
         struct stat status;
-        int number = mkdir(part, 0777) ? errno : 0;
+        int number = make_one(part);
         if (!number || (stat(part, &status) == 0 && S_ISDIR(status.st_mode))) continue;
         bool above = i < length; /* it is a directory on the way that is at fault */
         return hw_fail(err, "%s: the directory cannot be made: %s%s%s", path, above ? part : "", above ? ": " : "",

@@ -153,5 +153,7 @@ int hw_cli_main(int argc, char **argv)
     } else {
         status = run_program(argc > 1 ? argv + 1 : (char *[]){NULL});
     }
-    return hw_cli_flush() ? status : HW_CLI_FAILED;
+    if (!hw_cli_flush()) status = HW_CLI_FAILED;
+    if (status) hw_directories_remove_empty();
+    return status;
 }
