@@ -1,6 +1,8 @@
 /* headwise heads prune: how many heads can go, one after another; and, with --remove, a model without them. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/heads.h"
 
@@ -163,12 +165,19 @@ static bool may_stand(const char *directory, hw_error *err)
     return !hw_file_exists(path) || hw_fail(err, "%s: there is a model already; name another directory", directory);
 }
 
-/* The configuration, which makes it a model, comes last, so that after an interruption the same command works again. */
+/* The configuration, which makes it a model, comes last, so that after an interruption the same command works again. Of
+ * two at once the first has the directory. */
 static bool save(const hw_bundle *part, const char *from, const char *directory, hw_error *err)
 {
-    return may_stand(directory, err) && hw_directory_make(directory, err) &&
-           hw_bundle_save_model(part->network, NULL, directory, err) && hw_bundle_copy_corpus(from, directory, err) &&
-           hw_bundle_save_texts(part, directory, err);
+    int reason;
+    if (!hw_directory_make(directory, err)) return false;
+    int lock = hw_directory_lock(directory, &reason);
+    bool ok = reason == EWOULDBLOCK ? hw_fail(err, "%s: another process writes into this directory", directory)
+                                    : may_stand(directory, err);
+    ok = ok && hw_bundle_save_model(part->network, NULL, directory, err) && hw_bundle_copy_corpus(from, directory, err) &&
+         hw_bundle_save_texts(part, directory, err);
+    if (lock >= 0) close(lock);
+    return ok;
 }
 
 /* What was measured of a speed, in JSON and as text. */
