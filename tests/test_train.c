@@ -165,13 +165,14 @@ END_TEST
 
 START_TEST(what_may_differ)
 {
+    static const char *const averages[] = {"", ";training.ema=0.8", ";training.average=3;training.average_every=4"};
     hw_error err;
-    train_until(&call, train_config(arena, "model", "training.patience=2"), 6);
+    train_until(&call, train_config(arena, "model", hw_arena_string(arena, "training.patience=2%s", averages[_i])), 6);
     ck_assert(hw_directory_make(scratch_path("elsewhere"), &err));
     ck_assert_int_eq(rename(scratch_path("model"), scratch_path("elsewhere/model")), 0);
     ck_assert_int_eq(rename(scratch_path("data"), scratch_path("moved")), 0);
-    const char *moved =
-        hw_arena_string(arena, "data.dir=%s;training.max_steps=29;training.patience=50", scratch_path("moved"));
+    const char *moved = hw_arena_string(arena, "data.dir=%s;training.max_steps=29;training.patience=50%s",
+                                        scratch_path("moved"), averages[_i]);
     const hw_config *c = train_config(arena, "elsewhere/model", moved);
     hw_threads_set(3);
     train_until(&call, c, 0);
@@ -330,7 +331,7 @@ Suite *test_train(void)
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, another_process_has_it);
     tcase_add_test(t, another_configuration);
-    tcase_add_test(t, what_may_differ);
+    tcase_add_loop_test(t, what_may_differ, 0, 3);
     tcase_add_test(t, a_finished_run_is_finished);
     tcase_add_test(t, a_model_alone_is_not_replaced);
     tcase_add_test(t, overwriting_needs_data);

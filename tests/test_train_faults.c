@@ -79,6 +79,34 @@ START_TEST(bad_steps_are_skipped)
 }
 END_TEST
 
+/* Logits so large that what flows back overflows, while the loss does not. */
+START_TEST(a_gradient_alone_skips_a_step)
+{
+    hw_error err;
+    const hw_config *c = train_config(arena, "origin", "training.max_steps=1");
+    train_whole(c, 1);
+    hw_bundle *b = hw_bundle_load(scratch_path("origin"), &err);
+    ck_assert_msg(b != NULL, "%s", err.message);
+    hw_parameters *p = b->network->parameters;
+    hw_real *row = hw_parameters_find(p, "output.weight")->tensor.data + HW_SPECIALS * 16;
+    for (int d = 0; d < 16; d++) row[d] = (hw_real)(sizeof(hw_real) == sizeof(float) ? 1e25 : 1e200) * (d % 3 - 1);
+    hw_parameters_pack(p);
+    size_t bytes = (size_t)hw_parameters_numbers(p) * sizeof(hw_real);
+    hw_real *before = hw_arena_copy(arena, hw_parameters_values(p), bytes);
+    hw_side source = hw_bundle_source(b), target = hw_bundle_target(b);
+    hw_corpus *corpus = hw_corpus_load(scratch_path("data"), "train", &source, &target, 0, &err);
+    hw_batcher batcher = hw_batcher_new(corpus, &(hw_batcher_options){.seed = 1, .sentences = 6});
+    hw_trainer *t = hw_trainer_new(b->network, c);
+    hw_step_result r = hw_trainer_step(t, hw_batcher_next(&batcher, arena));
+    ck_assert(isfinite(r.count.loss) && !isfinite(r.gradient_norm));
+    ck_assert(r.skipped && hw_trainer_steps(t) == 1);
+    ck_assert(!memcmp(before, hw_parameters_values(p), bytes));
+    hw_trainer_free(t);
+    hw_corpus_free(corpus);
+    hw_bundle_free(b);
+}
+END_TEST
+
 START_TEST(ten_in_a_row_end_the_run)
 {
     const char *settings =
@@ -397,6 +425,36 @@ START_TEST(the_disk_is_full)
 }
 END_TEST
 
+/* The directory is moved away, and another one stands in its place, or none. */
+static bool replaced;
+
+static void move_away(const train_call *one, int64_t step)
+{
+    (void)one;
+    hw_error err;
+    if (step != 9) return;
+    ck_assert_int_eq(rename(scratch_path("model"), scratch_path("moved")), 0);
+    ck_assert(!replaced || hw_directory_make(scratch_path("model"), &err));
+}
+
+START_TEST(the_directory_is_moved_away)
+{
+    replaced = _i;
+    const hw_config *c = train_config(arena, "model", "");
+    call.after_step = move_away;
+    train_refused(&call, c,
+                  hw_arena_string(arena,
+                                  "%s: the directory was moved away while the run wrote into it. What was saved is in "
+                                  "it; the same command goes on when it is back, or another training.model_dir says "
+                                  "where it is",
+                                  c->training.model_dir));
+    ck_assert_int_eq(rmdir(c->training.model_dir), replaced ? 0 : -1); /* nothing is in it */
+    check_directory(scratch_path("moved"));
+    call.after_step = NULL;
+    recovers(train_config(arena, "moved", ""), "");
+}
+END_TEST
+
 /* ---- damaged checkpoints ----------------------------------------------------------------------------------------- */
 
 static void damage(const char *from, const char *to)
@@ -442,6 +500,67 @@ START_TEST(a_damaged_checkpoint)
 }
 END_TEST
 
+/* ---- a changed config.yaml --------------------------------------------------------------------------------------- */
+
+static void put_config(const char *settings)
+{
+    hw_error err;
+    ck_assert_msg(hw_config_save(train_config(arena, "model", settings), scratch_path("model/config.yaml"), &err), "%s",
+                  err.message);
+}
+
+/* Whoever changes the directory's own config.yaml, and trains with it, would go on with another run unseen: the
+ * checkpoint knows better. */
+START_TEST(a_changed_configuration)
+{
+    const hw_config *c = train_config(arena, "model", ""), *other = train_config(arena, "model", "training.seed=2");
+    const char *message = hw_arena_string(arena,
+                                          "%s holds a run of another configuration: training.seed (there 1, now 2). Go "
+                                          "on with that one, choose another training.model_dir, or begin anew with "
+                                          "--overwrite",
+                                          c->training.model_dir);
+    train_until(&call, c, 9);
+    put_config("training.seed=2");
+    train_refused(&call, other, message);
+    train_until(&call, c, 11);
+    train_refused(&call, other, message); /* the file says what it did */
+    recovers(c, "");
+}
+END_TEST
+
+/* Of the others config.yaml is asked; none of them is in the checkpoint, which would differ from machine to machine. */
+START_TEST(a_checkpoint_says_no_paths)
+{
+    const hw_config *c = train_config(arena, "model", "");
+    train_until(&call, c, 9);
+    size_t size;
+    char *bytes = scratch_read(scratch_path("model/checkpoint.safetensors"), &size);
+    ck_assert_ptr_nonnull(memmem(bytes, size, "training.seed: 1", 16));
+    ck_assert_ptr_null(memmem(bytes, size, scratch_root(), strlen(scratch_root())));
+    free(bytes);
+    put_config("training.max_steps=50");
+    train_refused(&call, c,
+                  hw_arena_string(arena,
+                                  "%s holds a run of another configuration: training.max_steps (there 50, now 23). Go on "
+                                  "with that one, choose another training.model_dir, or begin anew with --overwrite",
+                                  c->training.model_dir));
+    put_config("");
+    recovers(c, "");
+}
+END_TEST
+
+/* As checkpoints of former versions. */
+START_TEST(a_checkpoint_without_a_configuration)
+{
+    const hw_config *c = train_config(arena, "model", "");
+    train_until(&call, c, 9);
+    damage("\"config\":", "\"former\":");
+    train_run(&call, train_config(arena, "model", "training.seed=2"));
+    ck_assert_msg(strstr(call.err.message, ": training.seed (there 1, now 2). ") != NULL, "%s", call.err.message);
+    recovers(c, "");
+}
+END_TEST
+
 Suite *test_train_faults(void);
 Suite *test_train_faults(void)
 {
@@ -449,6 +568,7 @@ Suite *test_train_faults(void)
     TCase *t = tcase_create("numbers and data");
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, bad_steps_are_skipped);
+    tcase_add_test(t, a_gradient_alone_skips_a_step);
     tcase_add_test(t, ten_in_a_row_end_the_run);
     tcase_add_test(t, a_short_run_of_skipped_steps_fails);
     tcase_add_test(t, which_figure_is_better);
@@ -456,12 +576,16 @@ Suite *test_train_faults(void)
     tcase_add_test(t, ties_are_broken_by_the_loss);
     tcase_add_loop_test(t, data_changed, 0, 2);
     tcase_add_loop_test(t, a_damaged_checkpoint, 0, sizeof damages / sizeof *damages);
+    tcase_add_test(t, a_changed_configuration);
+    tcase_add_test(t, a_checkpoint_says_no_paths);
+    tcase_add_test(t, a_checkpoint_without_a_configuration);
     suite_add_tcase(suite, t);
     t = tcase_create("writing");
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_loop_test(t, one_file_cannot_be_written, 0, sizeof written / sizeof *written);
     tcase_add_test(t, the_directory_is_a_file);
     tcase_add_test(t, the_directory_is_read_only);
+    tcase_add_loop_test(t, the_directory_is_moved_away, 0, 2);
     tcase_add_loop_test(t, a_file_does_not_fit, 0, 3);
     tcase_add_loop_test(t, a_line_does_not_fit, 0, sizeof logs / sizeof *logs);
     tcase_add_loop_test(t, the_disk_is_full, 0, sizeof fillings / sizeof *fillings);

@@ -177,6 +177,9 @@ bool hw_config_require(const hw_config *config, const char *const *keys, hw_erro
 
 /* Writes a complete file that reads back as the same values, atomically. */
 bool hw_config_save(const hw_config *config, const char *path, hw_error *err);
+/* The same as a text with whole keys, a line `model.width: 512` each, without those that leave_out says yes to. It lives
+ * in the arena. */
+const char *hw_config_text(const hw_config *config, bool (*leave_out)(const char *key), hw_arena *arena);
 
 /* Which options have different values, in the order of the table. */
 hw_names hw_config_differences(const hw_config *a, const hw_config *b, hw_arena *arena);

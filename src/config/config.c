@@ -244,6 +244,15 @@ bool hw_config_save(const hw_config *config, const char *path, hw_error *err)
     return hw_atomic_commit(&file, err);
 }
 
+const char *hw_config_text(const hw_config *config, bool (*leave_out)(const char *key), hw_arena *arena)
+{
+    const char *text = "";
+    for (int i = 0; i < hw_option_count; i++)
+        if (!leave_out(hw_options[i].key))
+            text = hw_arena_string(arena, "%s%s: %s\n", text, hw_options[i].key, hw_option_text(config, i, arena));
+    return text;
+}
+
 /* What may be given: "a whole number, at least 1". */
 static void print_kind(FILE *out, const hw_option *option)
 {

@@ -2,7 +2,8 @@
  *
  * Values stand under the names of the model directory; moments of Adam under first.NAME and second.NAME; averages of
  * the weights under average.NAME, or what they are made of under sample.I.NAME, the oldest first; the run's state as
- * texts in the metadata (doubles in hexadecimal, so that they come back to the bit). */
+ * texts in the metadata (doubles in hexadecimal, so that they come back to the bit), and its configuration, since
+ * config.yaml beside it can be changed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,31 @@ static bool field_read(const state_field *f, const char *text, hw_run_state *sta
     return !*end;
 }
 
+/* ---- configuration ----------------------------------------------------------------------------------------------- */
+
+static const char CONFIG[] = "config";
+
+bool hw_checkpoint_leaves_out(const char *key)
+{
+    static const char *const keys[] = {
+        "data.dir",           "text.model",         "training.model_dir",   "training.init_from",
+        "training.max_steps", "training.patience",  "training.tensorboard",
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(keys[i], key)) return true;
+    return false;
+}
+
+bool hw_checkpoint_config(const char *path, hw_arena *arena, hw_config **config, hw_error *err)
+{
+    hw_safetensors *file = hw_safetensors_open(path, err);
+    const char *text = file ? hw_safetensors_metadata(file, CONFIG) : NULL;
+    *config = text ? hw_config_parse(arena, path, text, strlen(text), err) : NULL;
+    bool good = file && (*config || !text);
+    hw_safetensors_close(file);
+    return good;
+}
+
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 /* Numbers laid out as the values are, and what stands before each parameter's name. */
@@ -80,9 +106,10 @@ static hw_real *within(const hw_trainer *t, const hw_parameter *p, const block *
 
 static int metadata_of(const hw_trainer *t, const hw_run_state *state, hw_arena *arena, hw_metadata **out)
 {
-    hw_metadata *m = *out = hw_arena_calloc(arena, FIELDS + 4, sizeof *m);
+    hw_metadata *m = *out = hw_arena_calloc(arena, FIELDS + 5, sizeof *m);
     int pairs = 0;
     m[pairs++] = (hw_metadata){"format", FORMAT};
+    m[pairs++] = (hw_metadata){CONFIG, hw_config_text(t->config, hw_checkpoint_leaves_out, arena)};
     m[pairs++] = (hw_metadata){"blas", hw_blas_kernel()};
     m[pairs++] = (hw_metadata){"updates", hw_arena_string(arena, "%" PRId64, t->updates)};
     m[pairs++] = (hw_metadata){"samples", hw_arena_string(arena, "%" PRId64, t->average ? t->average->count : 0)};

@@ -6,12 +6,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "trainer.h"
 
 /* What a run writes, beside the kept weights; in the order in which all is cleared. */
 static const char *const files[] = {
@@ -42,15 +43,16 @@ bool hw_run_has(const hw_run *r, const char *name)
 
 static bool lock(hw_run *r, const char *directory, hw_error *err)
 {
-    r->lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->lock < 0) return hw_fail(err, "%s: cannot be opened: %s", directory, strerror(errno));
-    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0) return true;
-    if (errno == EWOULDBLOCK)
+    int reason;
+    r->lock = hw_directory_lock(directory, &reason);
+    if (r->lock < 0) return hw_fail(err, "%s: cannot be opened: %s", directory, strerror(reason));
+    if (reason == EWOULDBLOCK)
         return hw_fail(err, "%s: another process is training in this directory; wait for it, or choose another "
                             "training.model_dir", directory);
-    hw_run_say(r,
-               "warning: %s: this file system locks no directories (%s); see to it that no other process trains there",
-               directory, strerror(errno));
+    if (reason)
+        hw_run_say(r,
+                   "warning: %s: this file system locks no directories (%s); see to it that no other process trains "
+                   "there", directory, strerror(reason));
     return true;
 }
 
@@ -59,12 +61,21 @@ bool hw_run_take(hw_run *r, hw_error *err)
     char path[HW_PATH], name[128];
     const char *directory = r->config->training.model_dir;
     snprintf(name, sizeof name, KEPT "/" KEPT_FORM, INT64_MAX); /* the longest */
-    r->made = !hw_file_exists(directory);
     if (!hw_bundle_path(path, directory, name, err) || !hw_directory_make(directory, err) || !lock(r, directory, err))
         return false;
     hw_atomic_clean(directory); /* what a killed run left half-written */
     hw_atomic_clean(hw_run_path(r, KEPT, path));
     return true;
+}
+
+bool hw_run_holds(const hw_run *r, hw_error *err)
+{
+    struct stat held, there;
+    const char *directory = r->config->training.model_dir;
+    if (!fstat(r->lock, &held) && !stat(directory, &there) && held.st_dev == there.st_dev && held.st_ino == there.st_ino)
+        return true;
+    return hw_fail(err, "%s: the directory was moved away while the run wrote into it. What was saved is in it; the same "
+                        "command goes on when it is back, or another training.model_dir says where it is", directory);
 }
 
 /* What two parts of one run may differ in: where things are, and when it ends, if that is later. */
@@ -85,20 +96,29 @@ static bool may_differ(const hw_config *there, const hw_config *now, const char 
     return false;
 }
 
-bool hw_run_same(hw_run *r, hw_error *err)
+/* What must not differ but does, as text, added to the list; `outside`: of what checkpoints leave out, else of the rest. */
+static const char *differing(const hw_run *r, const hw_config *there, bool outside, const char *list)
 {
-    char path[HW_PATH], list[1024] = "";
-    hw_config *there = hw_config_load(r->arena, hw_run_path(r, "config.yaml", path), err);
-    if (!there || !hw_config_check(there, NULL, err)) return false;
     hw_names keys = hw_config_differences(there, r->config, r->arena);
     for (int i = 0; i < keys.count; i++) {
-        if (may_differ(there, r->config, keys.items[i])) continue;
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s (there %s, now %s)", used ? ", " : "", keys.items[i],
-                 hw_config_value(there, keys.items[i], r->arena), hw_config_value(r->config, keys.items[i], r->arena));
+        const char *key = keys.items[i];
+        if (hw_checkpoint_leaves_out(key) != outside || may_differ(there, r->config, key)) continue;
+        list = hw_arena_string(r->arena, "%s%s%s (there %s, now %s)", list, *list ? ", " : "", key,
+                               hw_config_value(there, key, r->arena), hw_config_value(r->config, key, r->arena));
     }
+    return list;
+}
+
+bool hw_run_same(hw_run *r, hw_error *err)
+{
+    char path[HW_PATH];
+    hw_config *kept, *there = hw_config_load(r->arena, hw_run_path(r, "config.yaml", path), err);
+    if (!there || !hw_config_check(there, NULL, err) ||
+        !hw_checkpoint_config(hw_run_path(r, "checkpoint.safetensors", path), r->arena, &kept, err))
+        return false;
+    const char *list = differing(r, there, true, differing(r, kept ? kept : there, false, ""));
     if (!*list) return true;
-    return hw_fail(err, "%s holds a run of another configuration: %s. Go on with that one, choose another "
+    return hw_fail(err, "%s holds a run of another configuration: %.1000s. Go on with that one, choose another "
                         "training.model_dir, or begin anew with --overwrite", r->config->training.model_dir, list);
 }
 

@@ -117,7 +117,8 @@ static bool due(int64_t step, int64_t every, bool last) { return every > 0 && (l
 static bool save_model(hw_run *r, hw_error *err)
 {
     char path[HW_PATH];
-    return hw_bundle_save_model(hw_trainer_network(r->trainer), NULL, r->config->training.model_dir, err) &&
+    return hw_run_holds(r, err) &&
+           hw_bundle_save_model(hw_trainer_network(r->trainer), NULL, r->config->training.model_dir, err) &&
            (!has_gates(r->config) || hw_trainer_write_gates(r->trainer, hw_run_path(r, "gates.tsv", path), err));
 }
 
@@ -129,6 +130,7 @@ static bool checkpoint(hw_run *r, hw_error *err)
     bool keep =
         c->training.keep_checkpoints && (hw_run_over(c, state) || due(state->step, c->training.save_every, false));
     bool unvalidated = !state->best_step; /* then the last is the model */
+    if (!hw_run_holds(r, err)) return false;
     if (state->step && unvalidated && !save_model(r, err)) return false;
     if (state->step && keep && !hw_run_keep(r, err)) return false;
     if (!hw_log_sync(&r->train_log, err) || !hw_log_sync(&r->valid_log, err) ||
@@ -287,7 +289,6 @@ bool hw_train(const hw_config *config, const hw_train_options *options, hw_train
     hw_bundle_free(r.bundle);
     hw_arena_free(r.batch_arena);
     hw_arena_free(r.arena);
-    if (!ok && r.made) rmdir(config->training.model_dir); /* where nothing was written into it */
     if (r.lock >= 0) close(r.lock);
     return ok;
 }

@@ -25,7 +25,6 @@ typedef struct hw_run {
     hw_log train_log, valid_log, times_log, trace_log;
     hw_events events;        /* for TensorBoard, where asked for */
     int lock;                /* descriptor of the directory; -1: not held */
-    bool made;               /* the directory, by this call */
     int64_t saved;           /* the last checkpoint's step */
     double began;            /* when this call did */
     int64_t tokens;          /* target tokens since then */
@@ -45,6 +44,9 @@ bool hw_run_over(const hw_config *config, const hw_run_state *state);
 /* Holds the directory, made where it is missing, for this process until it ends or r->lock is closed, and clears away
  * what a killed run left half-written. */
 bool hw_run_take(hw_run *r, hw_error *err);
+/* Fails where that directory is not the one that stands at training.model_dir any more; before anything is written
+ * there. */
+bool hw_run_holds(const hw_run *r, hw_error *err);
 /* Fails where the directory holds a run of another configuration. */
 bool hw_run_same(hw_run *r, hw_error *err);
 /* Removes all that a run writes. */

@@ -43,6 +43,12 @@ struct hw_trainer {
     double rate, factor;     /* learning rate; what gradients are multiplied by to clip them */
 };
 
+/* Of the configuration the checkpoint has what its steps depend on, but no paths, nor what may grow from one part of a run
+ * to the next: these options it leaves out. */
+bool hw_checkpoint_leaves_out(const char *key);
+/* The configuration that a checkpoint was trained with; *config is NULL where it does not say. */
+bool hw_checkpoint_config(const char *path, hw_arena *arena, hw_config **config, hw_error *err);
+
 /* The gates of heads as a table; see gates.h. */
 bool hw_trainer_write_gates(hw_trainer *t, const char *path, hw_error *err);
 
