@@ -2,6 +2,7 @@
  * is model_file.c's work. */
 #include <headwise/bundle.h>
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,14 +158,15 @@ static bool is_there(const char *directory, const char *name)
 static bool check_directory(const char *directory, hw_error *err)
 {
     struct stat status;
-    if (stat(directory, &status)) return hw_fail(err, "%s: there is no such model directory", directory);
-    if (!S_ISDIR(status.st_mode))
+    bool there = !stat(directory, &status);
+    if (there && !S_ISDIR(status.st_mode))
         return hw_fail(err,
                        "%s: it is a file; a model is a directory with config.yaml, vocabularies and model.safetensors",
                        directory);
-    if (!is_there(directory, "config.yaml"))
-        return hw_fail(err, "%s: it is no model directory, there is no config.yaml in it", directory);
-    return true;
+    if (there && is_there(directory, "config.yaml")) return true;
+    if (errno == EACCES) return hw_fail(err, "%s: cannot be read: %s", directory, strerror(errno));
+    return hw_fail(err, there ? "%s: it is no model directory, there is no config.yaml in it"
+                              : "%s: there is no such model directory", directory);
 }
 
 hw_config *hw_bundle_config(const char *directory, hw_arena *arena, hw_error *err)

@@ -14,7 +14,7 @@ static void say(const char *format, va_list arguments)
     for (char *c = text; *c; c++) {
         bool upper = *c == '\xc2' && (c[1] & 0xe0) == 0x80; /* U+0080 to U+009F */
         if (upper) c[1] = '?';
-        if (upper || ((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f) *c = '?';
+        if (upper || ((unsigned char)*c < ' ' && *c != '\t') || *c == 0x7f) *c = '?';
     }
     hw_cli_progress_clear();
     fprintf(stderr, "headwise: %s\n", text);

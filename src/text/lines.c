@@ -1,6 +1,7 @@
 /* Files of lines: where a corpus' files are, reading them whole, and what all readers of text share (lines.h). */
 #include <headwise/text.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,6 +71,8 @@ bool hw_corpus_path(char path[HW_PATH], const char *directory, const char *prefi
         if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return true;
         return hw_fail(err, "%s: it is a pipe or a device, but it is read more than once; a file is needed", path);
     }
+    if (errno == EACCES)
+        return hw_fail(err, "%s/%s.%s: cannot be read: %s", directory, prefix, suffix, strerror(errno));
     return hw_fail(err, "%s/%s.%s: there is no such file, nor %s/%s.%s.gz", directory, prefix, suffix, directory,
                    prefix, suffix);
 }
