@@ -6,6 +6,8 @@
 
 unigram.model  unigram, nmt_nfkc, byte fallback, <unk> <s> </s> as 0 1 2
 foreign.model  BPE, no normalization, no byte fallback, special pieces of other names and ids, symbols of a user's
+char.model     characters; no normalization but for blanks, no byte fallback, a surface of its own for what is unknown
+word.model     whole words, blanks behind them; symbols of a user's that are called like special pieces
 pieces.json    for each model lines, easy and hostile, with their pieces (a blank between) and the text of these; and
                how often the commonest cuts of a few lines were drawn, for subword regularization
 
@@ -96,7 +98,13 @@ def main():
                     bos_piece="<begin>", user_defined_symbols=["<mask>", "\U0001f3f3"], control_symbols=["<fr>"])
     lines = HOSTILE + [sentence() for _ in range(40)]
     samples = [WORDS[0] + WORDS[1], WORDS[2] + " so", "ba\u00e9\u0ca0bo"]
-    document = {"unigram.model": cases(unigram, lines), "foreign.model": cases(foreign, lines)}
+    char = train(text, "char.model", model_type="char", vocab_size=60, normalization_rule_name="identity",
+                 unk_surface=" NIX! ", unk_piece="[U]", unk_id=3, bos_id=0, eos_id=1, pad_id=2)
+    word = train(text, "word.model", model_type="word", vocab_size=150, normalization_rule_name="identity",
+                 treat_whitespace_as_suffix=True, unk_piece="<nix>", bos_id=-1, eos_piece="<end>",
+                 user_defined_symbols=["<unk>", "</s>", "<0x41>"])
+    document = {"unigram.model": cases(unigram, lines), "foreign.model": cases(foreign, lines),
+                "char.model": cases(char, lines), "word.model": cases(word, lines)}
     for name, processor in (("unigram.model", unigram), ("foreign.model", foreign)):
         document[name + " drawn"] = [drawn(processor, line, alpha) for line in samples for alpha in (0.1, 0.3, 0.7)]
     (OUT / "pieces.json").write_text(dump(document), encoding="ascii")

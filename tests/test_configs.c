@@ -1,6 +1,7 @@
-/* The configurations in configs/ say what their heads claim, and train --dry-run takes each of them, on made-up data
- * under the names that it expects. */
+/* The configurations in configs/ say what their heads claim, train --dry-run takes each of them, on made-up data under
+ * the names that it expects, and ten steps of each leave a model that translates. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <headwise/config.h>
@@ -83,26 +84,47 @@ static int set_words(const char **words, int count, const char *settings)
     return count;
 }
 
-START_TEST(a_dry_run_takes_it)
+/* Trains with the i-th configuration on data made for it. */
+static const outcome *train(int i, const char *option, const char *settings)
 {
     hw_error err;
-    hw_config *c = hw_config_load(arena, configs[_i].path, &err);
+    hw_config *c = hw_config_load(arena, configs[i].path, &err);
     ck_assert_msg(c, "%s", err.message);
     for (int side = 0; side < 2; side++) {
-        write_side(c->data.train, side ? c->data.target : c->data.source, 80, configs[_i].cut);
-        write_side(c->data.valid, side ? c->data.target : c->data.source, 5, configs[_i].cut);
+        write_side(c->data.train, side ? c->data.target : c->data.source, 80, configs[i].cut);
+        write_side(c->data.valid, side ? c->data.target : c->data.source, 5, configs[i].cut);
     }
-    const char *words[40] = {"train", configs[_i].path, "--dry-run"};
+    const char *words[48] = {"train", configs[i].path, option};
     int count = set_words(words, 3,
-                          hw_arena_string(arena, "data.dir=%s;training.model_dir=%s;training.batch_tokens=60",
-                                          scratch_path(""), scratch_path("m")));
-    set_words(words, count, configs[_i].smaller);
-    const outcome *o = run_program(words);
+                          hw_arena_string(arena, "data.dir=%s;training.model_dir=%s;training.batch_tokens=60;%s",
+                                          scratch_path(""), scratch_path("m"), settings));
+    set_words(words, count, configs[i].smaller);
+    return run_program(words);
+}
+
+START_TEST(a_dry_run_takes_it)
+{
+    const outcome *o = train(_i, "--dry-run", "");
     ck_assert_msg(o->status == 0, "%s", o->err);
     ck_assert_ptr_nonnull(strstr(o->out, "data         80 of 80 pairs, "));
     ck_assert_ptr_nonnull(strstr(o->out, "(0 unknown)"));
     ck_assert_ptr_nonnull(strstr(o->out, "\nparameters   "));
     ck_assert(!hw_file_exists(scratch_path("m/config.yaml")));
+}
+END_TEST
+
+START_TEST(ten_steps_leave_a_model)
+{
+    const outcome *o = train(_i, "--quiet", "training.max_steps=10;training.validate_every=10");
+    ck_assert_msg(o->status == 0, "%s", o->err);
+    char *log = scratch_read(scratch_path("m/valid.tsv"), NULL);
+    ck_assert_ptr_nonnull(strstr(log, "\n10\t"));
+    free(log);
+    scratch_text("lines", "w1 w2\n\nw3\n");
+    const outcome *t = RUN("headwise", "translate", scratch_path("m"), scratch_path("lines"), "--max-length", "3");
+    ck_assert_msg(t->status == 0, "%s", t->err);
+    const char *end = strchr(t->out, '\n');
+    ck_assert(end && end[1] == '\n' && strchr(end + 2, '\n') && !strchr(end + 2, '\n')[1]);
 }
 END_TEST
 
@@ -114,6 +136,7 @@ Suite *test_configs(void)
     tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_loop_test(c, values_are_as_claimed, 0, CONFIGS);
     tcase_add_loop_test(c, a_dry_run_takes_it, 0, CONFIGS);
+    tcase_add_loop_test(c, ten_steps_leave_a_model, 0, CONFIGS);
     suite_add_tcase(suite, c);
     return suite;
 }

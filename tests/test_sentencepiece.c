@@ -1,6 +1,6 @@
-/* The tokenizer sentencepiece against SentencePiece's own Python package: tests/fixtures/sentencepiece holds two
- * models, one of them with ids and special pieces of its own, and what the package makes of easy and hostile lines. It
- * was made by scripts/make_sentencepiece_fixtures.py. Then training, faults of models, and subword regularization. */
+/* The tokenizer sentencepiece against SentencePiece's own Python package: tests/fixtures/sentencepiece holds a model of
+ * each type, some with ids and special pieces of their own, and what the package makes of easy and hostile lines. It was
+ * made by scripts/make_sentencepiece_fixtures.py. Then training, faults of models, and subword regularization. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,8 +11,8 @@
 #include "support_text.h"
 
 #define FIXTURES "tests/fixtures/sentencepiece/"
-static const char *const models[] = {"unigram.model", "foreign.model"};
-enum { MODELS = 2 };
+static const char *const models[] = {"unigram.model", "foreign.model", "char.model", "word.model"};
+enum { MODELS = 4 };
 
 static hw_arena *arena;
 static json_t *fixture;
