@@ -209,6 +209,33 @@ START_TEST(fine_tuning)
 }
 END_TEST
 
+/* What says how a vocabulary is made goes unheeded where another value made it. */
+START_TEST(fine_tuning_keeps_vocabularies)
+{
+    train_whole(train_config(arena, "model", "training.max_steps=1"), 1);
+    static const char *const settings[] = {"", "text.min_count=1", "text.min_count=30;text.max_vocabulary=5"};
+    static const char *const said[] = {"", "", "warning: its vocabularies stay, whatever the configuration says of new "
+                                               "ones: text.min_count (there 1, now 30), text.max_vocabulary (there 0, "
+                                               "now 5)\n"};
+    for (int i = 0; i < 3; i++) {
+        call = (train_call){.stop_after = -1, .overwrite = true};
+        train_run(&call, train_config(arena, "fine", hw_arena_string(arena, "training.init_from=%s;%s",
+                                                                     scratch_path("model"), settings[i])));
+        ck_assert_msg(call.ok, "%s", call.err.message);
+        const char *after = strstr(call.said, "beginning with the weights of ");
+        ck_assert_ptr_nonnull(after);
+        after = strchr(after, '\n') + 1;
+        ck_assert_msg(!strncmp(after, said[i], strlen(said[i])), "%s", after);
+        ck_assert(*said[i] || !strstr(after, "vocabularies stay"));
+        char *before = scratch_read(scratch_path("model/source.vocab"), NULL),
+             *now = scratch_read(scratch_path("fine/source.vocab"), NULL);
+        ck_assert_str_eq(before, now);
+        free(before);
+        free(now);
+    }
+}
+END_TEST
+
 START_TEST(fine_tuning_goes_on)
 {
     train_whole(train_config(arena, "model", "training.max_steps=5"), 1);
@@ -232,6 +259,9 @@ START_TEST(fine_tuning_of_another_network)
          "%s: there is no config.yaml beside it; a model directory, or a file of weights in one, is needed"},
         {"data/train.en", "",
          "%s: there is no config.yaml beside it; a model directory, or a file of weights in one, is needed"},
+        {"model/checkpoint.safetensors", "",
+         "%s is a checkpoint, with which only its own run goes on; its directory, or a file of weights in it, is "
+         "needed"},
         {"model", "model.width=32;text.joiner=@@",
          "%s is another network: model.width (there 16, now 32), text.joiner (there \"\", now \"@@\")"},
         {"model", "training.model_dir=", "%s is the directory that is trained into; choose another training.model_dir"},
@@ -264,6 +294,7 @@ Suite *test_train_models(void)
     tcase_add_test(t, which_model_is_saved);
     tcase_add_test(t, patience);
     tcase_add_test(t, fine_tuning);
+    tcase_add_test(t, fine_tuning_keeps_vocabularies);
     tcase_add_test(t, fine_tuning_goes_on);
     tcase_add_test(t, fine_tuning_of_another_network);
     suite_add_tcase(suite, t);

@@ -332,6 +332,8 @@ static const struct {
     {1, "translate @/model --prefix-file @/none", "@/none: there is no such file of prefixes"},
     {1, "translate @/model --prefix-file /dev/null",
      "/dev/null: it is no file; prefixes are read more than once, so a pipe or a device will not do"},
+    {1, "translate @/model --prefix-file -",
+     "standard input: it is no file; prefixes are read more than once, so a pipe or a device will not do"},
     {1, "translate @/model --prefix-file @/prefixes --max-length 4",
      "@/prefixes:2: the prefix has 5 tokens, but decoding.max_length is 4"},
     {1, "translate @/model --ensemble @/none", "@/none: there is no such model directory"},

@@ -117,9 +117,10 @@ static bool uneven(const hw_translate_input *in, int64_t lines, int64_t prefixes
 static bool open_prefixes(hw_translate_input *in, const char *path, hw_translator *translator, int64_t max_length,
                           hw_error *err)
 {
-    if (!is_file(in->prefix_path))
-        return hw_fail(err, "%s: %s", in->prefix_path,
-                       hw_file_exists(in->prefix_path)
+    bool standard = !strcmp(in->prefix_path, "-");
+    if (standard || !is_file(in->prefix_path))
+        return hw_fail(err, "%s: %s", standard ? "standard input" : in->prefix_path,
+                       standard || hw_file_exists(in->prefix_path)
                            ? "it is no file; prefixes are read more than once, so a pipe or a device will not do"
                            : "there is no such file of prefixes");
     int64_t prefixes = check_prefixes(in, translator, max_length, err), lines = prefixes;

@@ -175,8 +175,8 @@ const hw_option hw_options[] = {
     NUMBER(training, head_l0.learning_rate, "0.05", 1e-12, 1000,
            "largest learning rate of the gates; it changes as learning_rate does"),
     TEXT(training, init_from, "",
-         "model directory, or a .safetensors file in one, whose weights and\n"
-         "vocabularies training begins with (\"\": new ones)"),
+         "model directory, or a file of weights in one (no checkpoint), whose\n"
+         "weights and vocabularies training begins with (\"\": new ones)"),
     INTEGER(training, validate_every, "1000", 0, ANY,
             "steps between validations, one more is made at the end (0: never)"),
     INTEGER(training, validate_sentences, "0", 0, ANY,

@@ -1,6 +1,8 @@
-/* What a training takes at least, known from the configuration and the vocabularies alone, so that one that memory
- * cannot hold is refused before anything is allocated. */
+/* What a training takes at least, known from configuration, vocabularies and the lengths of the corpus' pairs, so that
+ * one that memory cannot hold is refused before the network is made or run. */
 #include "run.h"
+
+#include <string.h>
 
 double hw_train_values_bytes(const hw_config *c, double numbers)
 {
@@ -30,6 +32,62 @@ static double step_bytes(const hw_config *c, double tokens)
     return 2 * shards * rows * row * (double)sizeof(hw_real);
 }
 
+/* Heads that were taken out of the attentions whose names begin and go on like this. */
+static double removed(const hw_config *c, const char *start, const char *part)
+{
+    int count = 0;
+    for (int i = 0; i < c->model.removed_heads.count; i++) {
+        const char *name = c->model.removed_heads.items[i];
+        count += !strncmp(name, start, strlen(start)) && strstr(name, part);
+    }
+    return count;
+}
+
+/* How many heads' weights a term of the loss keeps: of the encoder, the decoder's self- and its cross-attention. */
+static void kept_weights(const hw_config *c, double heads[3])
+{
+    double each = (double)c->model.heads;
+    memset(heads, 0, 3 * sizeof *heads);
+    if (c->training.head_diversity.weight > 0 && hw_diversity_needs_weights(c)) {
+        heads[0] = (double)c->model.encoder_layers * each - removed(c, "encoder.", ".self.");
+        heads[1] = (double)c->model.decoder_layers * each - removed(c, "decoder.", ".self.");
+        heads[2] = (double)c->model.decoder_layers * each - removed(c, "decoder.", ".cross.");
+    } else if (c->training.guided_alignment.weight > 0) {
+        char layer[64];
+        snprintf(layer, sizeof layer, "decoder.%lld.cross.", (long long)hw_guided_layer(c));
+        heads[2] = each - removed(c, layer, "");
+    }
+}
+
+/* Bytes of attention weights and their gradients that are kept of the pair that has most of them, which is *largest. */
+static double weights_bytes(const hw_config *c, const hw_corpus *corpus, int64_t *largest)
+{
+    double heads[3], most = 0;
+    kept_weights(c, heads);
+    for (int64_t i = 0; heads[2] > 0 && i < hw_corpus_count(corpus)->pairs; i++) {
+        double source = (double)hw_corpus_source(corpus, i).count + 1;
+        double target = (double)hw_corpus_target(corpus, i).count + 1;
+        double numbers = heads[0] * source * source + heads[1] * target * target + heads[2] * source * target;
+        if (numbers > most) most = numbers, *largest = i;
+    }
+    return 2 * most * (double)sizeof(hw_real);
+}
+
+static bool weights_fit(const hw_config *c, const hw_corpus *corpus, double others, hw_error *err)
+{
+    int64_t pair = 0;
+    double weights = weights_bytes(c, corpus, &pair), memory = hw_memory_most(), gib = 1 << 30;
+    if (others + weights <= memory) return true;
+    return hw_fail(err,
+                   "%s/%s, line %lld: the pair has %lld source and %lld target tokens, and a term of the loss (%s) "
+                   "keeps the attention weights of a pair, here %.1f GiB, but this process has at most %.1f. "
+                   "data.max_length leaves such pairs out",
+                   c->data.dir, c->data.train, (long long)hw_corpus_line(corpus, pair),
+                   (long long)hw_corpus_source(corpus, pair).count, (long long)hw_corpus_target(corpus, pair).count,
+                   c->training.guided_alignment.weight > 0 ? "training.guided_alignment" : "training.head_diversity",
+                   weights / gib, memory / gib);
+}
+
 bool hw_train_fits(const hw_config *c, const hw_texts *texts, const hw_corpus *corpus, hw_error *err)
 {
     hw_transformer_options o = hw_bundle_options(c, hw_vocabulary_size(texts->source_vocabulary),
@@ -38,7 +96,7 @@ bool hw_train_fits(const hw_config *c, const hw_texts *texts, const hw_corpus *c
     if (numbers < 0) return false;
     double values = hw_train_values_bytes(c, (double)numbers), gib = 1 << 30, memory = hw_memory_most();
     double step = corpus ? step_bytes(c, hw_train_batch_tokens(c, hw_corpus_count(corpus))) : 0;
-    if (values + step <= memory) return true;
+    if (values + step <= memory) return !corpus || weights_fit(c, corpus, values + step, err);
     return hw_fail(err,
                    "training needs at least %.1f GiB of memory, but this process has at most %.1f: %.1f GiB for %.3g "
                    "parameters, their moments, averages, and gradients in each of training.shards %lld, and %.1f GiB "

@@ -59,29 +59,47 @@ static bool find_origin(const hw_config *c, origin *o, hw_error *err)
         return fail(c, err,
                     "%s: there is no config.yaml beside it; a model directory, or a file of weights in one, is needed",
                     from);
+    hw_run_state state;
+    if (S_ISREG(status.st_mode) && hw_checkpoint_peek(&state, from, NULL))
+        return fail(c, err,
+                    "%s is a checkpoint, with which only its own run goes on; its directory, or a file of weights in "
+                    "it, is needed",
+                    from);
     if (!stat(o->directory, &status) && !stat(c->training.model_dir, &own) && status.st_dev == own.st_dev &&
         status.st_ino == own.st_ino)
         return fail(c, err, "%s is the directory that is trained into; choose another training.model_dir", from);
     return true;
 }
 
+/* Options of text without which the values mean something else, and those that only say how a vocabulary is made. */
+static const char *const reading[] = {"text.tokenizer", "text.joiner", "text.shared_vocabulary", NULL};
+static const char *const making[] = {"text.min_count", "text.max_vocabulary", "text.model_type", "text.normalization",
+                                     "text.character_coverage", "text.byte_fallback", "text.model_lines", NULL};
+
+/* The options, those of the network or some of these, that have another value there; "": none has, NULL: an error. */
+static const char *different(const hw_config *c, const origin *o, bool network, const char *const *some,
+                             hw_arena *arena, hw_error *err)
+{
+    const char *list = "";
+    hw_config *there = hw_bundle_config(o->directory, arena, err);
+    if (!there || !hw_config_check(there, NULL, err)) return NULL;
+    hw_names keys = hw_config_differences(there, c, arena);
+    for (int i = 0; i < keys.count; i++) {
+        bool counts = network && !strncmp(keys.items[i], "model.", 6);
+        for (int k = 0; some[k]; k++) counts |= !strcmp(keys.items[i], some[k]);
+        if (counts)
+            list = hw_arena_string(arena, "%s%s%s (there %s, now %s)", list, *list ? ", " : "", keys.items[i],
+                                   hw_config_value(there, keys.items[i], arena),
+                                   hw_config_value(c, keys.items[i], arena));
+    }
+    return list;
+}
+
 /* The values fit a network of the same sizes, and mean something for text that is cut the same way. */
 static bool same_network(const hw_config *c, const origin *o, hw_arena *arena, hw_error *err)
 {
-    static const char *const texts[] = {"text.tokenizer", "text.joiner", "text.shared_vocabulary"};
-    char list[1024] = "";
-    hw_config *there = hw_bundle_config(o->directory, arena, err);
-    if (!there || !hw_config_check(there, NULL, err)) return false;
-    hw_names keys = hw_config_differences(there, c, arena);
-    for (int i = 0; i < keys.count; i++) {
-        bool counts = !strncmp(keys.items[i], "model.", 6);
-        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) counts |= !strcmp(keys.items[i], texts[k]);
-        if (!counts) continue;
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s (there %s, now %s)", used ? ", " : "", keys.items[i],
-                 hw_config_value(there, keys.items[i], arena), hw_config_value(c, keys.items[i], arena));
-    }
-    return *list ? fail(c, err, "%s is another network: %s", c->training.init_from, list) : true;
+    const char *list = different(c, o, true, reading, arena, err);
+    return list && (!*list || fail(c, err, "%s is another network: %.1000s", c->training.init_from, list));
 }
 
 /* text.model may name what those texts were made with; another model would go unheeded. */
@@ -204,11 +222,23 @@ static bool make_network(hw_run *r, hw_texts *texts, hw_error *err)
 /* As it stands in the checkpoint, without a sign. */
 static int64_t fingerprint(uint64_t hash) { return (int64_t)(hash >> 1); }
 
+/* Says where the values come from, and what goes unheeded since the vocabularies come with them. */
+static bool say_origin(const hw_run *r, hw_error *err)
+{
+    origin o;
+    const char *from = r->config->training.init_from;
+    if (!*from) return true;
+    const char *list =
+        find_origin(r->config, &o, err) ? different(r->config, &o, false, making, r->arena, err) : NULL;
+    if (!list) return false;
+    hw_run_say(r, "beginning with the weights of %s", from);
+    if (*list) hw_run_say(r, "warning: its vocabularies stay, whatever the configuration says of new ones: %s", list);
+    return true;
+}
+
 static bool new_run(hw_run *r, hw_error *err)
 {
-    if (!hw_start_values(r->config, r->bundle->network, err)) return false;
-    if (*r->config->training.init_from)
-        hw_run_say(r, "beginning with the weights of %s", r->config->training.init_from);
+    if (!hw_start_values(r->config, r->bundle->network, err) || !say_origin(r, err)) return false;
     hw_run_clear(r);
     r->state.train_data = fingerprint(hw_corpus_fingerprint(r->corpus));
     r->state.valid_data = r->validator ? fingerprint(hw_validator_fingerprint(r->validator)) : 0;
