@@ -179,11 +179,7 @@ sanitize:
 
 valgrind:
 	@$(MAKE) --no-print-directory build-one VARIANT=-valgrind OPT="-O1 -g"
-	@rm -f $(OUT)-valgrind/report.*
-	CK_TIMEOUT_MULTIPLIER=100 OPENBLAS_NUM_THREADS=1 valgrind --quiet --log-file=$(OUT)-valgrind/report.%p \
-	    --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --error-exitcode=99 \
-	    $(OUT)-valgrind/tests/run $(SUITE)
-	@! cat $(OUT)-valgrind/report.* | grep . # of all processes, those too that a test ends by a signal
+	@sh scripts/valgrind.sh $(OUT)-valgrind $(SUITES)
 
 # The files of counters are made before the tests, for all users, since some tests give up their rights; others limit
 # the size of files, which gcov would say among what they compare.

@@ -200,7 +200,7 @@ static void surround(hw_arena *arena)
     hw_bundle_free(b);
 }
 
-/* /bin/sh with what the row says, in the row's directory; the program that was built beside these tests comes first. */
+/* /bin/sh with what the row says, in the row's directory. */
 static int shell(const char *directory, const char *lines, const char *out, const char *err)
 {
     fflush(NULL);
@@ -218,10 +218,11 @@ static int shell(const char *directory, const char *lines, const char *out, cons
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* The program that was built beside these tests, or what stands for it in $HEADWISE_PROGRAMS (scripts/valgrind.sh). */
 static void put_program_first(hw_arena *arena)
 {
-    const char *path = getenv("PATH");
-    setenv("PATH", hw_arena_string(arena, "%s:%s", built_directory(), path ? path : ""), 1);
+    const char *path = getenv("PATH"), *instead = getenv("HEADWISE_PROGRAMS");
+    setenv("PATH", hw_arena_string(arena, "%s:%s", instead ? instead : built_directory(), path ? path : ""), 1);
     setenv("LC_ALL", "C.UTF-8", 1);
 }
 

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Runs suites of the tests under valgrind, one a processor, and with them the programs that tables of input call:
+#
+#     sh scripts/valgrind.sh BUILT SUITE...       BUILT: what make built, which has tests/run and headwise
+#
+# Shows every report of every process, those too that a test ends by a signal; each process has its own file while it
+# runs, BUILT/under/report.PID. Ends with 1 if there is any report or a test fails.
+set -eu
+
+[ $# -gt 1 ] || { echo "usage: sh scripts/valgrind.sh BUILT SUITE..." >&2; exit 2; }
+built=$(realpath "$1")
+under=$built/under
+shift
+rm -rf "$under"
+mkdir -p "$under"
+chmod 777 "$under" # some tests give up their rights
+
+# Where the address space is limited, as some tests do, valgrind cannot start and the program runs alone.
+for program in tests/run headwise; do
+    cat > "$under/${program##*/}" << END
+#!/bin/sh
+[ "\$(ulimit -v)" = unlimited ] || exec "$built/$program" "\$@"
+exec valgrind --quiet --vgdb=no --log-file="$under/report.%p" --leak-check=full --show-leak-kinds=definite \
+    --errors-for-leak-kinds=definite --error-exitcode=99 "$built/$program" "\$@"
+END
+    chmod +x "$under/${program##*/}"
+done
+
+failed=0
+export CK_TIMEOUT_MULTIPLIER=100 OPENBLAS_NUM_THREADS=1 HEADWISE_PROGRAMS="$under"
+sh scripts/run_suites.sh "$under/run" "$@" || failed=1
+! cat "$under"/report.* | grep . || failed=1
+exit "$failed"
