@@ -181,6 +181,33 @@ START_TEST(a_second_signal_ends_training_at_once)
 }
 END_TEST
 
+/* SentencePiece has much to do, and there is nothing yet that could be saved. */
+START_TEST(a_signal_before_the_first_step_ends_at_once)
+{
+    hw_arena *arena = train_begin();
+    hw_random random = hw_random_new(12, 0);
+    hw_error err;
+    char *text;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    for (int i = 0; i < 600000; i++) {
+        for (int k = 3 + (int)hw_random_below(&random, 6); k > 0; k--) putc('a' + (int)hw_random_below(&random, 26), f);
+        putc(i % 6 == 5 ? '\n' : ' ', f);
+    }
+    fclose(f);
+    for (int side = 0; side < 2; side++) scratch_write(side ? "data/train.fr" : "data/train.en", text, size);
+    free(text);
+    const hw_config *c = train_config(arena, "deep/model", "text.tokenizer=sentencepiece;training.max_steps=100000000");
+    ck_assert(hw_config_save(c, scratch_path("run.yaml"), &err));
+    pid_t child = start("train @/run.yaml", NULL);
+    while (!hw_file_exists(c->training.model_dir)) usleep(1000);
+    kill(child, SIGTERM);
+    expect_ended_by(child, SIGTERM);
+    ck_assert(!hw_file_exists(scratch_path("deep")));
+    scratch_end();
+}
+END_TEST
+
 Suite *test_cli_outputs(void);
 Suite *test_cli_outputs(void)
 {
@@ -197,6 +224,7 @@ Suite *test_cli_outputs(void)
     suite_add_tcase(suite, t);
     t = tcase_create("training");
     tcase_add_test(t, a_second_signal_ends_training_at_once);
+    tcase_add_test(t, a_signal_before_the_first_step_ends_at_once);
     tcase_add_test(t, a_disk_that_is_full);
     suite_add_tcase(suite, t);
     return suite;

@@ -17,12 +17,13 @@ static const hw_cli_option table[] = {
      "check configuration and data, print counts, parameters, memory and a time estimate, and train nothing", .low = 0},
 };
 
-static volatile int stop;
+static volatile int stop, running;
 
-/* The first Ctrl-C (or SIGTERM) lets the step finish and saves; the second ends at once, which loses nothing saved. */
+/* The first Ctrl-C (or SIGTERM) lets the step finish and saves; the second, or one before there are steps (vocabularies
+ * take their time), ends at once, which loses nothing saved. */
 static void on_signal(int number)
 {
-    if (stop) hw_cli_end_by(number);
+    if (stop || !running) hw_cli_end_by(number);
     stop = 1;
 }
 
@@ -91,7 +92,7 @@ static int run(hw_cli *cli)
     hw_cli_catch(SIGTERM, on_signal);
     hw_cli_progress progress = hw_cli_progress_new(cli);
     hw_train_options train = {.overwrite = o.overwrite, .progress = hw_cli_progress_show, .progress_context = &progress,
-                              .say = say, .say_context = cli, .stop = &stop};
+                              .say = say, .say_context = cli, .stop = &stop, .running = &running};
     hw_train_result result;
     if (!hw_train(config, &train, &result, &err)) return hw_cli_fail(&err);
     tell(cli, config, &result, o.overwrite);
@@ -110,7 +111,8 @@ const hw_cli_command hw_cli_train = {
         "train.tsv, valid.tsv and curves.svg.\n\n"
         "The same command goes on where an earlier one was stopped or killed, and ends with the same bytes as if it "
         "had not been. "
-        "Ctrl-C finishes the step and saves; a second Ctrl-C ends at once and loses nothing saved. training.model_dir, "
+        "Ctrl-C finishes the step and saves; a second Ctrl-C, or one before the first step, ends at once and loses nothing "
+        "saved. training.model_dir, "
         "data.dir, "
         "--threads, a larger training.max_steps and a larger training.patience may differ from call to call; with "
         "anything else "

@@ -236,6 +236,7 @@ static void fill_result(const hw_run_state *state, const hw_config *c, hw_train_
 static bool loop(hw_run *r, hw_train_result *result, hw_error *err)
 {
     const volatile int *stop = r->options->stop;
+    if (r->options->running) *r->options->running = 1;
     r->began = hw_seconds();
     while (!hw_run_over(r->config, &r->state) && !(stop && *stop)) {
         if (!step(r, err)) return false;
