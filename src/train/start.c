@@ -3,6 +3,7 @@
 #include "guided.h"
 #include "run.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -46,7 +47,9 @@ static bool find_origin(const hw_config *c, origin *o, hw_error *err)
 {
     const char *from = c->training.init_from;
     struct stat status, own;
-    if (strlen(from) >= HW_PATH || stat(from, &status)) return fail(c, err, "%.200s: there is no such model", from);
+    bool there = strlen(from) < HW_PATH && !stat(from, &status);
+    if (!there && errno == EACCES) return fail(c, err, "%.200s: cannot be read: %s", from, strerror(errno));
+    if (!there) return fail(c, err, "%.200s: there is no such model", from);
     strcpy(o->directory, from);
     strcpy(o->model, from);
     if (S_ISDIR(status.st_mode)) {
@@ -55,7 +58,9 @@ static bool find_origin(const hw_config *c, origin *o, hw_error *err)
         cut_last(o->directory);
         if (!has_config(o->directory)) cut_last(o->directory);
     }
-    if (!has_config(o->directory))
+    bool complete = has_config(o->directory);
+    if (!complete && errno == EACCES) return fail(c, err, "%s: cannot be read: %s", from, strerror(errno));
+    if (!complete)
         return fail(c, err,
                     "%s: there is no config.yaml beside it; a model directory, or a file of weights in one, is needed",
                     from);
