@@ -17,8 +17,8 @@ static const struct {
     {"configs/multi30k_tiny.yaml",
      "model.encoder_layers=4;model.decoder_layers=4;model.width=128;model.feed_forward=256;model.heads=4;"
      "model.tied_embeddings=all;model.norm=post;text.shared_vocabulary=true;text.tokenizer=word;text.joiner=\"@@ \";"
-     "training.learning_rate=0.004;training.warmup_steps=2000;training.label_smoothing=0.1;training.beta2=0.98;"
-     "training.schedule=cosine;training.average=10;decoding.beam=5;data.valid=\"valid\";data.test=\"test.2016\"",
+     "training.learning_rate=0.005;training.warmup_steps=2000;training.label_smoothing=0.1;training.beta2=0.98;"
+     "training.schedule=inverse_sqrt;training.average=10;decoding.beam=5;data.valid=\"valid\";data.test=\"test.2016\"",
      "", true},
     {"configs/multi30k.yaml",
      "text.tokenizer=sentencepiece;text.shared_vocabulary=true;text.byte_fallback=true;data.valid=\"val\";"
