@@ -286,8 +286,26 @@ static const hw_search_options narrow[] = {
     {.beam = 3, .n_best = 3, .patience = 1.5, .coverage_penalty = 0.5},
     {.beam = 2, .n_best = 1, .patience = 0.25, .length_penalty = 0.6},
     {.beam = 3, .n_best = 2, .patience = 1, .length_penalty = 0.6, .no_repeat_ngram = 2, .min_length = 4},
+    {.beam = 1, .n_best = 1, .patience = 3, .length_penalty = 3},
+    {.beam = 1, .n_best = 1, .patience = 4, .length_penalty = 2, .coverage_penalty = 0.5},
 };
 enum { NARROW = sizeof narrow / sizeof *narrow };
+
+/* Who asks for ids alone gets the same. */
+static void ck_ids_alone(plain *p, hw_search_options o, const one *all, int64_t count)
+{
+    hw_runner *runners[2];
+    o.ids_only = true;
+    const hw_hypotheses *found = search(p, &o, (hw_ids){0}, runners);
+    ck_assert_int_eq(found->count, o.n_best < count ? o.n_best : count);
+    for (int64_t i = 0; i < found->count; i++) {
+        if (i && near(all[i - 1].score, all[i].score) < 1e-4) continue;
+        if (i + 1 < count && near(all[i + 1].score, all[i].score) < 1e-4) continue;
+        ck_assert_int_eq(found->items[i].length, all[i].length);
+        ck_assert(!memcmp(found->items[i].ids, all[i].ids, (size_t)all[i].length * sizeof *all[i].ids));
+    }
+    stop(p, runners);
+}
 
 START_TEST(a_narrow_beam_is_as_patient_as_told)
 {
@@ -305,6 +323,7 @@ START_TEST(a_narrow_beam_is_as_patient_as_told)
         int64_t count = plain_beam(&p, &o, finished);
         ck_found(search(&p, &o, (hw_ids){0}, runners), finished, count, o.n_best);
         stop(&p, runners);
+        ck_ids_alone(&p, o, finished, count);
     }
     plain_end(&p);
 }

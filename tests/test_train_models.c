@@ -154,6 +154,24 @@ START_TEST(which_model_is_saved)
 }
 END_TEST
 
+/* Whatever the configuration says of translating. */
+START_TEST(validation_is_greedy)
+{
+    static const char *const searches[] = {"", "decoding.beam=5;decoding.patience=0.4", "decoding.sampling=true",
+                                           "decoding.patience=4;decoding.length_penalty=4"};
+    char *first = NULL;
+    for (int i = 0; i < 4; i++) {
+        train_whole(train_config(arena, "model", searches[i]), 1);
+        char *log = scratch_read(scratch_path("model/valid.tsv"), NULL);
+        if (first) ck_assert_str_eq(log, first);
+        else first = strdup(log);
+        free(log);
+        ck_assert_int_eq(rename(scratch_path("model"), scratch_path(hw_arena_string(arena, "model%d", i))), 0);
+    }
+    free(first);
+}
+END_TEST
+
 START_TEST(patience)
 {
     const char *settings =
@@ -292,6 +310,7 @@ Suite *test_train_models(void)
     tcase_add_loop_test(t, averages_are_validated, 0, 2);
     tcase_add_test(t, kept_checkpoints);
     tcase_add_test(t, which_model_is_saved);
+    tcase_add_test(t, validation_is_greedy);
     tcase_add_test(t, patience);
     tcase_add_test(t, fine_tuning);
     tcase_add_test(t, fine_tuning_keeps_vocabularies);

@@ -2,6 +2,7 @@
  * an option of theirs, with the same bounds and meaning. They go over what the model's configuration says. */
 #include "cli/cli.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST = 32, HELP = 512 };
@@ -98,6 +99,9 @@ static void settle(hw_config *c)
     }
     if (!beam && d->beam < d->n_best) d->beam = d->n_best;
     if (!given(c, "decoding.n_best") && d->n_best > d->beam) d->n_best = d->beam;
+    /* A beam of 1 is greedy, and as many hypotheses must finish as are wanted. */
+    bool asked = beam || given(c, "decoding.n_best"), few = (double)d->n_best > round((double)d->beam * d->patience);
+    if (!given(c, "decoding.patience") && asked && (d->beam == 1 || few)) d->patience = 1;
 }
 
 bool hw_cli_decoding_apply(const hw_cli *cli, hw_config *config, hw_error *err)

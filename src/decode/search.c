@@ -182,8 +182,11 @@ static void draw(search *s, int64_t row, const hw_real *logits, int64_t n, const
     x->top.items[x->top.count++] = (hw_candidate){s->living[row].log_prob + log_prob, (hw_real)log_prob, id, row};
 }
 
-/* With one hypothesis the largest logit is the best token, and nobody asks for its probability. */
-static bool plain(const hw_search_options *o) { return o->ids_only && o->beam == 1 && o->n_best == 1 && !o->sampling; }
+/* With one hypothesis that ends once the largest logit is the best token, and nobody asks for its probability. */
+static bool plain(const hw_search_options *o)
+{
+    return o->ids_only && o->beam == 1 && o->n_best == 1 && !o->sampling && llround(o->patience) <= 1;
+}
 
 /* Is only the likeliest token wanted of every row, and is nothing but the begin and the end ever out of question? */
 static bool wants_likeliest(search *s)
@@ -336,10 +339,9 @@ static void begin_sentence(search *s, const plan *p, sentence *x, int64_t place)
     x->ended = hw_arena_alloc(arena, (size_t)o->n_best * sizeof *x->ended);
 }
 
-/* A second hypothesis would need more than the likeliest token. */
 static bool can_screen(const hw_search_task *task, const hw_search_options *o)
 {
-    return task->networks == 1 && plain(o) && llround(o->patience) <= 1;
+    return task->networks == 1 && plain(o);
 }
 
 /* A sentence begins with one row, or one a sample. */

@@ -66,6 +66,7 @@ hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err)
     }
     v->search = hw_search_options_of(c);
     v->search.beam = v->search.n_best = 1; /* greedy, whatever translate will use: it is much faster */
+    v->search.patience = 1;
     v->search.sampling = false;
     v->search.ids_only = true;
     v->translator = hw_translator_new(bundle, &v->search);
