@@ -200,6 +200,17 @@ void same_directories(const char *a, const char *b)
     }
 }
 
+void same_but_configuration(const char *a, const char *b)
+{
+    const char *const directories[] = {scratch_path(a), scratch_path(b)};
+    char path[4096];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/checkpoint.safetensors", directories[i]);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+    same_directories(directories[0], directories[1]);
+}
+
 void check_directory(const char *directory)
 {
     hw_error err;

@@ -46,6 +46,9 @@ void config_refused(hw_arena *arena, const char *const *settings, int most, cons
 
 /* Fails the test unless both directories have the same files with the same bytes, but for config.yaml and times.tsv. */
 void same_directories(const char *a, const char *b);
+/* The same of scratch directories of two configurations, which checkpoints hold; with training.keep_checkpoints the last
+ * weights are compared all the same. */
+void same_but_configuration(const char *a, const char *b);
 /* Fails the test unless a run's directory is what a killed run may leave: each file whole, each model loadable. */
 void check_directory(const char *directory);
 
