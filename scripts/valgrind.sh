@@ -15,11 +15,13 @@ rm -rf "$under"
 mkdir -p "$under"
 chmod 777 "$under" # some tests give up their rights
 
-# Where the address space is limited, as some tests do, valgrind cannot start and the program runs alone.
+# Where the address space is limited, as some tests do, valgrind cannot start, and where a standard stream is closed it
+# takes its place: there the program runs alone.
 for program in tests/run headwise; do
     cat > "$under/${program##*/}" << END
 #!/bin/sh
-[ "\$(ulimit -v)" = unlimited ] || exec "$built/$program" "\$@"
+[ "\$(ulimit -v)" = unlimited ] && [ -e /proc/\$\$/fd/0 ] && [ -e /proc/\$\$/fd/1 ] && [ -e /proc/\$\$/fd/2 ] ||
+    exec "$built/$program" "\$@"
 exec valgrind --quiet --vgdb=no --log-file="$under/report.%p" --leak-check=full --show-leak-kinds=definite \
     --errors-for-leak-kinds=definite --error-exitcode=99 "$built/$program" "\$@"
 END
@@ -29,5 +31,8 @@ done
 failed=0
 export CK_TIMEOUT_MULTIPLIER=100 OPENBLAS_NUM_THREADS=1 HEADWISE_PROGRAMS="$under"
 sh scripts/run_suites.sh "$under/run" "$@" || failed=1
-! cat "$under"/report.* | grep . || failed=1
+
+# Three lines of valgrind's are no report but say that it does not know how a terminal is made.
+awk '/unhandled ioctl/ { skip = 3 } skip > 0 { skip--; next } { print; found = 1 } END { exit found }' \
+    "$under"/report.* || failed=1
 exit "$failed"
