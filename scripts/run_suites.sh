@@ -3,7 +3,7 @@
 #
 #     sh scripts/run_suites.sh RUN SUITE...       RUN: the program of the tests that make has built
 #
-# What a suite prints is shown whole when it ends. The last line says how many tests passed and failed in all.
+# SLOT is its processor's number for what a suite runs. What a suite prints is shown whole when it ends. The last line says how many tests passed and failed in all.
 set -eu
 
 [ $# -gt 1 ] || { echo "usage: sh scripts/run_suites.sh RUN SUITE..." >&2; exit 2; }
@@ -13,7 +13,7 @@ said=$(mktemp -d)
 trap 'rm -rf "$said"' EXIT
 
 # shellcheck disable=SC2016
-printf '%s\n' "$@" | xargs -P "$(nproc)" -I SUITE sh -c '
+printf '%s\n' "$@" | xargs -P "$(nproc)" --process-slot-var=SLOT -I SUITE sh -c '
     "$1" SUITE > "$2/SUITE" 2>&1 || touch "$2/failed"
     cat "$2/SUITE"
     tail -n 1 "$2/SUITE" >> "$2/counts"' run "$run" "$said" | grep -v '^[a-z]*: [0-9]* passed, [0-9]* failed$' || :

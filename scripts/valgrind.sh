@@ -16,13 +16,14 @@ mkdir -p "$under"
 chmod 777 "$under" # some tests give up their rights
 
 # Where the address space is limited, as some tests do, valgrind cannot start, and where a standard stream is closed it
-# takes its place: there the program runs alone.
+# takes its place: there the program runs alone. valgrind runs one thread at a time, so a suite gets one processor, on
+# which threads sleep that would spin.
 for program in tests/run headwise; do
     cat > "$under/${program##*/}" << END
 #!/bin/sh
 [ "\$(ulimit -v)" = unlimited ] && [ -e /proc/\$\$/fd/0 ] && [ -e /proc/\$\$/fd/1 ] && [ -e /proc/\$\$/fd/2 ] ||
     exec "$built/$program" "\$@"
-exec valgrind --quiet --vgdb=no --log-file="$under/report.%p" --leak-check=full --show-leak-kinds=definite \
+exec taskset -c "\${SLOT-0}" valgrind --quiet --vgdb=no --log-file="$under/report.%p" --leak-check=full --show-leak-kinds=definite \
     --errors-for-leak-kinds=definite --error-exitcode=99 "$built/$program" "\$@"
 END
     chmod +x "$under/${program##*/}"
