@@ -3,7 +3,8 @@
 #
 #     sh scripts/run_suites.sh RUN SUITE...       RUN: the program of the tests that make has built
 #
-# SLOT is its processor's number for what a suite runs. What a suite prints is shown whole when it ends. The last line says how many tests passed and failed in all.
+# What a suite prints is shown whole when it ends. The last line says how many tests passed and failed in all. SLOT tells
+# a suite which of the processors it is on.
 set -eu
 
 [ $# -gt 1 ] || { echo "usage: sh scripts/run_suites.sh RUN SUITE..." >&2; exit 2; }

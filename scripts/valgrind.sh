@@ -23,8 +23,8 @@ for program in tests/run headwise; do
 #!/bin/sh
 [ "\$(ulimit -v)" = unlimited ] && [ -e /proc/\$\$/fd/0 ] && [ -e /proc/\$\$/fd/1 ] && [ -e /proc/\$\$/fd/2 ] ||
     exec "$built/$program" "\$@"
-exec taskset -c "\${SLOT-0}" valgrind --quiet --vgdb=no --log-file="$under/report.%p" --leak-check=full --show-leak-kinds=definite \
-    --errors-for-leak-kinds=definite --error-exitcode=99 "$built/$program" "\$@"
+exec taskset -c "\${SLOT-0}" valgrind --quiet --vgdb=no --log-file="$under/report.%p" --error-exitcode=99 \
+    --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite "$built/$program" "\$@"
 END
     chmod +x "$under/${program##*/}"
 done
