@@ -169,6 +169,8 @@ bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err);
 /* The decoder layer of training.guided_alignment, from 0. */
 int64_t hw_guided_layer(const hw_config *config);
 
+/* How many finished hypotheses end a beam search: its width times the patience, rounded (Kasai et al. 2022). */
+int64_t hw_decoding_enough(const hw_decoding *d);
 /* Fails where options of a search cannot work, or not together; hw_config_check does this too. */
 bool hw_decoding_check(const hw_decoding *d, hw_error *err);
 

@@ -2,7 +2,6 @@
  * an option of theirs, with the same bounds and meaning. They go over what the model's configuration says. */
 #include "cli/cli.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { MOST = 32, HELP = 512 };
@@ -100,7 +99,7 @@ static void settle(hw_config *c)
     if (!beam && d->beam < d->n_best) d->beam = d->n_best;
     if (!given(c, "decoding.n_best") && d->n_best > d->beam) d->n_best = d->beam;
     /* A beam of 1 is greedy, and as many hypotheses must finish as are wanted. */
-    bool asked = beam || given(c, "decoding.n_best"), few = (double)d->n_best > round((double)d->beam * d->patience);
+    bool asked = beam || given(c, "decoding.n_best"), few = d->n_best > hw_decoding_enough(d);
     if (!given(c, "decoding.patience") && asked && (d->beam == 1 || few)) d->patience = 1;
 }
 

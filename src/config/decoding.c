@@ -28,11 +28,10 @@ static bool out_of_bounds(const hw_config *c, const hw_option *o, char message[5
 
 /* ---- several ----------------------------------------------------------------------------------------------------- */
 
+int64_t hw_decoding_enough(const hw_decoding *d) { return llround((double)d->beam * d->patience); }
+
 static bool more_than_kept(const hw_decoding *d) { return !d->sampling && d->n_best > d->beam; }
-static bool more_than_finish(const hw_decoding *d)
-{
-    return !d->sampling && (double)d->n_best > round((double)d->beam * d->patience);
-}
+static bool more_than_finish(const hw_decoding *d) { return !d->sampling && d->n_best > hw_decoding_enough(d); }
 static bool beam_of_samples(const hw_decoding *d) { return d->sampling && d->beam > 1; }
 static bool nothing_between(const hw_decoding *d) { return d->max_length && d->min_length > d->max_length; }
 static bool patient_samples(const hw_decoding *d) { return d->sampling && d->patience != 1; }

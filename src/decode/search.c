@@ -185,7 +185,7 @@ static void draw(search *s, int64_t row, const hw_real *logits, int64_t n, const
 /* With one hypothesis that ends once the largest logit is the best token, and nobody asks for its probability. */
 static bool plain(const hw_search_options *o)
 {
-    return o->ids_only && o->beam == 1 && o->n_best == 1 && !o->sampling && llround(o->patience) <= 1;
+    return o->ids_only && o->beam == 1 && o->n_best == 1 && !o->sampling && hw_decoding_enough(o) <= 1;
 }
 
 /* Is only the likeliest token wanted of every row, and is nothing but the begin and the end ever out of question? */
@@ -253,7 +253,7 @@ static bool is_done(const search *s, const sentence *x, int64_t first, int64_t r
     const hw_search_options *o = s->options;
     if (!rows) return true;
     if (o->sampling) return false;
-    if (x->finished >= llround((double)o->beam * o->patience)) return true;
+    if (x->finished >= hw_decoding_enough(o)) return true;
     if (x->finished < o->n_best) return false;
     return x->ended[o->n_best - 1].score >= normalised(s, s->next[first].log_prob, x->most);
 }
