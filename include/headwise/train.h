@@ -102,7 +102,7 @@ typedef struct hw_train_options {
     void (*say)(const char *line, void *context); /* notes for the user, a line each; or NULL */
     void *say_context;
     const volatile int *stop;             /* set to non-zero by anyone: finish the step, save, return; or NULL */
-    volatile int *running;                /* is set to 1 when the first step begins: before it nothing is to be saved; or NULL */
+    volatile int *running;                /* set to 1 before the first step, until when nothing is to be saved; or NULL */
 } hw_train_options;
 
 typedef struct hw_train_result {

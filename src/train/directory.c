@@ -72,7 +72,8 @@ bool hw_run_holds(const hw_run *r, hw_error *err)
 {
     struct stat held, there;
     const char *directory = r->config->training.model_dir;
-    if (!fstat(r->lock, &held) && !stat(directory, &there) && held.st_dev == there.st_dev && held.st_ino == there.st_ino)
+    if (!fstat(r->lock, &held) && !stat(directory, &there) && held.st_dev == there.st_dev &&
+        held.st_ino == there.st_ino)
         return true;
     return hw_fail(err, "%s: the directory was moved away while the run wrote into it. What was saved is in it; the same "
                         "command goes on when it is back, or another training.model_dir says where it is", directory);
@@ -96,15 +97,21 @@ static bool may_differ(const hw_config *there, const hw_config *now, const char 
     return false;
 }
 
-/* What must not differ but does, as text, added to the list; `outside`: of what checkpoints leave out, else of the rest. */
+const char *hw_run_add_difference(const char *list, const hw_config *there, const hw_config *now, const char *key,
+                                  hw_arena *arena)
+{
+    return hw_arena_string(arena, "%s%s%s (there %s, now %s)", list, *list ? ", " : "", key,
+                           hw_config_value(there, key, arena), hw_config_value(now, key, arena));
+}
+
+/* Adds what must not differ but does to the list; `outside`: of what checkpoints leave out, else of the rest. */
 static const char *differing(const hw_run *r, const hw_config *there, bool outside, const char *list)
 {
     hw_names keys = hw_config_differences(there, r->config, r->arena);
     for (int i = 0; i < keys.count; i++) {
         const char *key = keys.items[i];
         if (hw_checkpoint_leaves_out(key) != outside || may_differ(there, r->config, key)) continue;
-        list = hw_arena_string(r->arena, "%s%s%s (there %s, now %s)", list, *list ? ", " : "", key,
-                               hw_config_value(there, key, r->arena), hw_config_value(r->config, key, r->arena));
+        list = hw_run_add_difference(list, there, r->config, key, r->arena);
     }
     return list;
 }

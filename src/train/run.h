@@ -47,6 +47,9 @@ bool hw_run_take(hw_run *r, hw_error *err);
 /* Fails where that directory is not the one that stands at training.model_dir any more; before anything is written
  * there. */
 bool hw_run_holds(const hw_run *r, hw_error *err);
+/* The list with an option more, "training.seed (there 1, now 2)"; it begins as "" and lives in the arena. */
+const char *hw_run_add_difference(const char *list, const hw_config *there, const hw_config *now, const char *key,
+                                  hw_arena *arena);
 /* Fails where the directory holds a run of another configuration. */
 bool hw_run_same(hw_run *r, hw_error *err);
 /* Removes all that a run writes. */

@@ -92,10 +92,7 @@ static const char *different(const hw_config *c, const origin *o, bool network, 
     for (int i = 0; i < keys.count; i++) {
         bool counts = network && !strncmp(keys.items[i], "model.", 6);
         for (int k = 0; some[k]; k++) counts |= !strcmp(keys.items[i], some[k]);
-        if (counts)
-            list = hw_arena_string(arena, "%s%s%s (there %s, now %s)", list, *list ? ", " : "", keys.items[i],
-                                   hw_config_value(there, keys.items[i], arena),
-                                   hw_config_value(c, keys.items[i], arena));
+        if (counts) list = hw_run_add_difference(list, there, c, keys.items[i], arena);
     }
     return list;
 }
