@@ -358,9 +358,8 @@ START_TEST(training_says_why_it_cannot)
                          scratch_path("bad"))},
         {good, 270,
          hw_arena_string(arena,
-                         "%s: no SentencePiece model of 270 tokens can be made of it: Vocabulary size is "
-                         "smaller than required_chars. 270 vs 276. Increase vocab_size or decrease "
-                         "character_coverage with --character_coverage option.",
+                         "%s: 270 tokens are too few for a SentencePiece model of it: the characters, 256 bytes and "
+                         "the special tokens alone are 276; ask for more, or for a lower coverage of characters",
                          good)},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -7,6 +7,7 @@
 #include "text/sentencepiece.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +243,21 @@ static void take_model(const char *bytes, size_t size, void *context)
     b->size = size;
 }
 
+/* The library's reason, or, for the usual one, what to do: its own advice names options of its program. */
+static void say_why(const hw_subword_options *o, const text *x, const char *reason, hw_error *err)
+{
+    const char *others = x->count > 1 ? " and others" : "";
+    int64_t least;
+    if (sscanf(reason, "Vocabulary size is smaller than required_chars. %*d vs %" SCNd64, &least) == 1)
+        hw_fail(err,
+                "%s%s: %" PRId64 " tokens are too few for a SentencePiece model of it: the characters%s and the special "
+                "tokens alone are %" PRId64 "; ask for more, or for a lower coverage of characters",
+                x->paths[0], others, o->size, o->byte_fallback ? ", 256 bytes" : "", least);
+    else
+        hw_fail(err, "%s%s: no SentencePiece model of %" PRId64 " tokens can be made of it: %s", x->paths[0], others,
+                o->size, reason);
+}
+
 static hw_sentencepiece *train(const hw_subword_options *o, text *x, hw_error *err)
 {
     char reason[HW_SPM_REASON];
@@ -260,9 +276,7 @@ static hw_sentencepiece *train(const hw_subword_options *o, text *x, hw_error *e
         return NULL;
     }
     hw_sentencepiece *model = good ? new_model(made.bytes, made.size, reason) : NULL;
-    if (!model)
-        hw_fail(err, "%s%s: no SentencePiece model of %" PRId64 " tokens can be made of it: %s", x->paths[0],
-                x->count > 1 ? " and others" : "", o->size, reason);
+    if (!model) say_why(o, x, reason, err);
     return model;
 }
 
