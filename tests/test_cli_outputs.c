@@ -38,7 +38,7 @@ static const struct {
     {"heads prune k -q --remove 1 -o full/half", "full/half/model.safetensors"},
     {"generate g.yaml -q -n 1 --valid 0 --test 0 -o full/c", "full/c/train.en"},
     {"--write-pages full/pages", "full/pages/headwise.1"},
-    {"train run.yaml -q --set training.model_dir=full/t", "full/t/source.vocab"},
+    {"train run.yaml -q --set training.model_dir=full/t", "full/t/config.yaml"},
 };
 
 START_TEST(a_disk_that_is_full)

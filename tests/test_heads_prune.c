@@ -238,7 +238,7 @@ START_TEST(a_pruned_model_is_a_model)
     const char *fine = hw_arena_string(arena, "training.model_dir=%s", scratch_path("fine"));
     hw_error err = {""};
     hw_corpus_counts counts = {.pairs = 9, .source_tokens = 30, .source_longest = 4};
-    ck_assert_msg(hw_bundle_save_corpus(&counts, model, &err), "%s", err.message);
+    ck_assert_msg(hw_bundle_save_corpus(&counts, NULL, model, &err), "%s", err.message);
     ck_assert(hw_directory_make(part, &err));
     hw_bundle_save_model(bundle->network, NULL, part, &err); /* what an interrupted command may leave */
     const outcome *o = RUN("heads", "prune", model, "--remove", "8", "-o", part, "--json", "--quiet");

@@ -82,7 +82,7 @@ START_TEST(a_model_can_be_there_already)
     ck_assert_int_eq(hw_vocabulary_size(t.source_vocabulary), 198);
     ck_assert_int_ne(hw_vocabulary_size(t.target_vocabulary), 198);
     hw_texts_free(&t);
-    scratch_text("m/config.yaml", ""); /* that of an earlier run, whose models are not to be found again */
+    scratch_text("m/corpus.json", "{}"); /* that of an earlier run, whose models are not to be found again */
     t = texts_of(train_config(arena, "m", PIECES));
     ck_assert_int_ne(hw_vocabulary_size(t.source_vocabulary), 198);
     hw_texts_free(&t);
@@ -151,6 +151,46 @@ START_TEST(beginning_anew_makes_new_models)
     train_run(&call, train_config(arena, "m", "training.max_steps=3"));
     ck_assert_msg(call.ok, "%s", call.err.message);
     ck_assert(there("m/source.vocab") && !there("m/source.model") && !there("m/target.model"));
+}
+END_TEST
+
+static void same_model(const char *name, const char *original)
+{
+    size_t sizes[2];
+    char *a = scratch_read(scratch_path(name), &sizes[0]), *b = scratch_read(original, &sizes[1]);
+    ck_assert(a && b && sizes[0] == sizes[1] && !memcmp(a, b, sizes[0]));
+    free(a);
+    free(b);
+}
+
+/* A model that somebody put into the directory is used however often a run begins there, whatever became of the one
+ * before: one that could not write its files, one that was killed at its beginning, a whole one. */
+START_TEST(a_found_model_stays)
+{
+    static train_call call;
+    const hw_config *c = train_config(arena, "m", PIECES "text.shared_vocabulary=true;training.max_steps=2");
+    ck_assert(hw_directory_make(scratch_path("m/shared.vocab"), &err));
+    copy(UNIGRAM, "m/shared.model");
+    train_refused(&call, c,
+                  hw_arena_string(arena, "%s: cannot be written: it is a directory", scratch_path("m/shared.vocab")));
+    same_model("m/shared.model", UNIGRAM);
+    ck_assert_int_eq(rmdir(scratch_path("m/shared.vocab")), 0);
+    for (int i = 0; i < 3; i++) {
+        call = (train_call){.overwrite = i == 1};
+        train_run(&call, c);
+        ck_assert_msg(call.ok, "%s", call.err.message);
+        ck_assert_ptr_nonnull(strstr(call.said, hw_arena_string(arena, "text is cut by %s, which was there",
+                                                                scratch_path("m/shared.model"))));
+        same_model("m/shared.model", UNIGRAM);
+        unlink(scratch_path("m/checkpoint.safetensors"));
+        unlink(scratch_path("m/model.safetensors"));
+    }
+    /* one that a run wrote is made anew */
+    call = (train_call){.overwrite = true};
+    train_run(&call, train_config(arena, "m", PIECES "training.max_steps=2"));
+    ck_assert_msg(call.ok && !there("m/shared.model") && !strstr(call.said, "which was there"), "%s", call.err.message);
+    train_run(&call, train_config(arena, "m", PIECES "text.max_vocabulary=290;training.max_steps=2"));
+    ck_assert_msg(call.ok && !strstr(call.said, "which was there"), "%s", call.err.message);
 }
 END_TEST
 
@@ -349,6 +389,7 @@ Suite *test_sentencepiece_model(void)
     tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_test(c, one_model_a_side_or_one_for_both);
     tcase_add_test(c, a_model_can_be_there_already);
+    tcase_add_test(c, a_found_model_stays);
     suite_add_tcase(suite, c);
     c = tcase_create("runs");
     tcase_add_checked_fixture(c, begin, scratch_end);

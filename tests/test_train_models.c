@@ -194,6 +194,8 @@ START_TEST(patience)
     train_until(&call, train_config(arena, "model", hw_arena_string(arena, "%s;training.patience=0", settings)),
                 r.step + 3);
     ck_assert_int_eq(call.result.step, r.step + 3);
+    train_run(&call, train_config(arena, "model", hw_arena_string(arena, "%s;training.patience=50", settings)));
+    ck_assert(!call.ok); /* which would end a run that nothing would have ended */
     check_directory(scratch_path("model"));
 }
 END_TEST

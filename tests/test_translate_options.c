@@ -210,7 +210,7 @@ START_TEST(lines_longer_than_any_in_training_are_counted)
     hw_error err = {""};
     ck_assert_int_eq(hw_bundle_longest_source(model), 0);
     char *out = strdup(fed(lines, "translate @/model")->out);
-    ck_assert_msg(hw_bundle_save_corpus(&(hw_corpus_counts){.source_longest = 3}, model, &err), "%s", err.message);
+    ck_assert_msg(hw_bundle_save_corpus(&(hw_corpus_counts){.source_longest = 3}, NULL, model, &err), "%s", err.message);
     ck_assert_int_eq(hw_bundle_longest_source(model), 3);
     const outcome *o = feed(lines, "translate @/model");
     ck_assert_int_eq(o->status, 0);

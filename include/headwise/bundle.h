@@ -28,7 +28,10 @@ bool hw_texts_load(const hw_config *config, const char *directory, hw_arena *are
  * directory that will be trained into, or trained on the training set. Errors: data that cannot be read, a side without
  * any word. */
 bool hw_texts_new(const hw_config *config, hw_arena *arena, hw_texts *texts, hw_error *err);
-/* Writes them and config.yaml into a directory that is there. */
+/* The path of the model that the tokenizer of a side (0: source) of a new run comes from, where it stands in the
+ * directory that will be trained into and no run wrote it. */
+bool hw_texts_found(const hw_config *config, int side, char path[HW_PATH]);
+/* Writes them and, last, config.yaml into a directory that is there; those of another sharing or tokenizer go. */
 bool hw_texts_save(const hw_texts *texts, const hw_config *config, const char *directory, hw_error *err);
 void hw_texts_free(hw_texts *texts);
 
@@ -97,9 +100,10 @@ bool hw_bundle_save_weights(const hw_transformer *network, const hw_real *values
 /* Reads values from a safetensors file into the network and packs them. Errors name the file and the tensor. */
 bool hw_bundle_load_model(hw_transformer *network, const char *path, hw_error *err);
 
-/* Writes DIRECTORY/corpus.json, the counts of the training set, or those of another directory, where it has them; and
+/* Writes DIRECTORY/corpus.json, the counts of the training set and, where run is not NULL, which tokenizers' models that
+ * run found in its directory (hw_texts_found); or the counts of another directory, where it has them; and
  * how many tokens its longest source has, from there, 0 where the directory does not tell. */
-bool hw_bundle_save_corpus(const hw_corpus_counts *counts, const char *directory, hw_error *err);
+bool hw_bundle_save_corpus(const hw_corpus_counts *counts, const hw_config *run, const char *directory, hw_error *err);
 bool hw_bundle_copy_corpus(const char *from, const char *directory, hw_error *err);
 int64_t hw_bundle_longest_source(const char *directory);
 

@@ -179,6 +179,8 @@ bool hw_config_require(const hw_config *config, const char *const *keys, hw_erro
 
 /* Writes a complete file that reads back as the same values, atomically. */
 bool hw_config_save(const hw_config *config, const char *path, hw_error *err);
+/* Has the file nothing that saving it again would change? A person's has comments, an order, options left out. */
+bool hw_config_is_saved(const char *path);
 /* The same as a text with whole keys, a line `model.width: 512` each, without those that leave_out says yes to. It lives
  * in the arena. */
 const char *hw_config_text(const hw_config *config, bool (*leave_out)(const char *key), hw_arena *arena);

@@ -6,6 +6,9 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "corpus_file.h"
 
 /* How many sides have files of their own, and their names. */
 static int sides(const hw_config *c) { return c->text.shared_vocabulary ? 1 : 2; }
@@ -69,6 +72,21 @@ bool hw_texts_load(const hw_config *c, const char *directory, hw_arena *arena, h
     return true;
 }
 
+/* Those of another sharing or tokenizer, which an earlier run left. */
+static void remove_others(const hw_texts *texts, const hw_config *c, const char *directory)
+{
+    const hw_tokenizer *const tokenizers[] = {texts->source_tokenizer, texts->target_tokenizer};
+    char path[HW_PATH], name[32];
+    for (int i = 0; i < 3; i++) {
+        bool used = c->text.shared_vocabulary ? i == 0 : i > 0;
+        snprintf(name, sizeof name, "%s.vocab", stems[i]);
+        if (!used && hw_bundle_path(path, directory, name, NULL)) unlink(path);
+        snprintf(name, sizeof name, "%s.model", stems[i]);
+        if (!(used && hw_tokenizer_has_model(tokenizers[i == 2])) && hw_bundle_path(path, directory, name, NULL))
+            unlink(path);
+    }
+}
+
 bool hw_texts_save(const hw_texts *texts, const hw_config *c, const char *directory, hw_error *err)
 {
     const hw_tokenizer *const tokenizers[] = {texts->source_tokenizer, texts->target_tokenizer};
@@ -78,12 +96,12 @@ bool hw_texts_save(const hw_texts *texts, const hw_config *c, const char *direct
         if (!hw_texts_path(c, directory, side, "vocab", path, err) ||
             !hw_vocabulary_save(vocabularies[side], path, err))
             return false;
-    if (!hw_bundle_path(path, directory, "config.yaml", err) || !hw_config_save(c, path, err)) return false;
     for (int side = 0; side < sides(c); side++)
         if (hw_tokenizer_has_model(tokenizers[side]) &&
             (!hw_texts_path(c, directory, side, "model", path, err) || !hw_tokenizer_save(tokenizers[side], path, err)))
             return false;
-    return true;
+    remove_others(texts, c, directory);
+    return hw_bundle_path(path, directory, "config.yaml", err) && hw_config_save(c, path, err);
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -140,13 +158,17 @@ static bool given_model(const hw_config *c, int side, char path[HW_PATH], hw_err
     return hw_fail(err, "text.model: %.200s...: the path is too long", path);
 }
 
-/* A model that somebody put into the directory that will be trained into; a run writes config.yaml before its own. */
-static bool placed_model(const hw_config *c, int side, char path[HW_PATH])
+bool hw_texts_found(const hw_config *c, int side, char path[HW_PATH])
 {
-    char config[HW_PATH];
-    return *c->training.model_dir && hw_bundle_path(config, c->training.model_dir, "config.yaml", NULL) &&
-           hw_texts_path(c, c->training.model_dir, side, "model", path, NULL) && !hw_file_exists(config) &&
-           hw_file_exists(path);
+    const char *directory = c->training.model_dir;
+    char given[HW_PATH];
+    struct stat there, named;
+    if (!has_pieces(c) || *c->training.init_from || !*directory ||
+        !hw_texts_path(c, directory, side, "model", path, NULL) || stat(path, &there))
+        return false;
+    if (!*c->text.model) return !hw_bundle_wrote(directory, strrchr(path, '/') + 1);
+    return given_model(c, side, given, NULL) && !stat(given, &named) && named.st_dev == there.st_dev &&
+           named.st_ino == there.st_ino;
 }
 
 static hw_tokenizer *make_tokenizer(const hw_config *c, int side, int files, char paths[2][HW_PATH], hw_error *err)
@@ -154,7 +176,7 @@ static hw_tokenizer *make_tokenizer(const hw_config *c, int side, int files, cha
     char model[HW_PATH];
     if (!has_pieces(c)) return tokenizer(c, NULL, err);
     if (*c->text.model) return given_model(c, side, model, err) ? tokenizer(c, model, err) : NULL;
-    return placed_model(c, side, model) ? tokenizer(c, model, err) : train_pieces(c, files, paths, err);
+    return hw_texts_found(c, side, model) ? tokenizer(c, model, err) : train_pieces(c, files, paths, err);
 }
 
 static bool make_side(const hw_config *c, int side, hw_arena *arena, hw_texts *texts, hw_error *err)

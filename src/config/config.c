@@ -5,6 +5,7 @@
 #include "config/options.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -231,17 +232,42 @@ static const char *begin_row(FILE *out, int row)
     return key + length + 1;
 }
 
+static void write_complete(const hw_config *config, FILE *out)
+{
+    hw_arena *arena = hw_arena_new(0);
+    for (int i = 0; i < hw_option_count; i++) {
+        const char *name = begin_row(out, i);
+        fprintf(out, "  %s: %s\n", name, hw_option_text(config, i, arena));
+    }
+    hw_arena_free(arena);
+}
+
 bool hw_config_save(const hw_config *config, const char *path, hw_error *err)
 {
     hw_atomic file;
     if (!hw_atomic_begin(&file, path, err)) return false;
-    hw_arena *arena = hw_arena_new(0);
-    for (int i = 0; i < hw_option_count; i++) {
-        const char *name = begin_row(file.stream, i);
-        fprintf(file.stream, "  %s: %s\n", name, hw_option_text(config, i, arena));
-    }
-    hw_arena_free(arena);
+    write_complete(config, file.stream);
     return hw_atomic_commit(&file, err);
+}
+
+bool hw_config_is_saved(const char *path)
+{
+    hw_map map;
+    char *text = NULL;
+    size_t size = 0;
+    if (!hw_map_open(&map, path, NULL)) return false;
+    hw_arena *arena = hw_arena_new(0);
+    const hw_config *config = hw_config_load(arena, path, NULL);
+    FILE *out = config ? open_memstream(&text, &size) : NULL;
+    if (out) {
+        write_complete(config, out);
+        fclose(out);
+    }
+    bool same = text && size == map.size && !memcmp(text, map.data, size);
+    free(text);
+    hw_arena_free(arena);
+    hw_map_close(&map);
+    return same;
 }
 
 const char *hw_config_text(const hw_config *config, bool (*leave_out)(const char *key), hw_arena *arena)

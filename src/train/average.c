@@ -92,7 +92,9 @@ static int chunks(const hw_average *a) { return (int)((numbers_of(a) + CHUNK - 1
 void hw_average_step(hw_average *a, int64_t step, int64_t updates, bool changed)
 {
     double n = (double)updates;
-    if (a->ema > 0 && changed)
+    if (a->ema > 0 && changed && updates == 1) /* whatever hw_average_settle put there */
+        memcpy(average_of(a), weights_of(a), (size_t)numbers_of(a) * sizeof(hw_real));
+    else if (a->ema > 0 && changed)
         hw_parallel(chunks(a), move_chunk, &(move){a, (hw_real)(1 - fmin(a->ema, (n - 1) / (n + 8)))});
     if (a->most && (step % a->every == 0 || step == a->last_step))
         memcpy(hw_average_room(a), weights_of(a), (size_t)numbers_of(a) * sizeof(hw_real));

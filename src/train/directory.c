@@ -14,13 +14,13 @@
 
 #include "trainer.h"
 
-/* What a run writes, beside the kept weights; in the order in which all is cleared. */
+/* What a run writes, beside the kept weights: first what a new one removes, in that order, then what it replaces. */
 static const char *const files[] = {
-    "checkpoint.safetensors", "model.safetensors", "config.yaml",  "source.vocab", "target.vocab", "shared.vocab",
-    "source.model",           "target.model",      "shared.model", "train.tsv",    "valid.tsv",    "times.tsv",
-    "curves.svg",             "gates.tsv",         "corpus.json",  "heads_trace.tsv", HW_EVENTS,
+    "checkpoint.safetensors", "model.safetensors", "train.tsv",    "valid.tsv",    "times.tsv",    "curves.svg",
+    "gates.tsv",              "heads_trace.tsv",   HW_EVENTS,      "config.yaml",  "corpus.json",  "source.vocab",
+    "target.vocab",           "shared.vocab",      "source.model", "target.model", "shared.model",
 };
-enum { FILES = sizeof files / sizeof *files };
+enum { REMOVED = 9, FILES = sizeof files / sizeof *files };
 
 #define KEPT "checkpoints" /* their directory, and the form of their names */
 #define KEPT_FORM "step-%" PRId64 ".safetensors"
@@ -90,7 +90,8 @@ static bool may_differ(const hw_config *there, const hw_config *now, const char 
         {"data.dir", true},
         {"training.tensorboard", true},
         {"training.max_steps", now->training.max_steps > there->training.max_steps},
-        {"training.patience", !now->training.patience || now->training.patience > there->training.patience},
+        {"training.patience", !now->training.patience || /* 0: it never ends the run */
+                                  (there->training.patience && now->training.patience > there->training.patience)},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!strcmp(key, table[i].key)) return table[i].may;
@@ -191,10 +192,42 @@ bool hw_run_keep(const hw_run *r, hw_error *err)
     return true;
 }
 
+/* ---- beginning ---------------------------------------------------------------------------------------------------- */
+
+/* Is the file one of a tokenizer's that the run will use? */
+static bool found(const hw_config *c, const char *path)
+{
+    char model[HW_PATH];
+    for (int side = 0; side < 2; side++)
+        if (hw_texts_found(c, side, model) && !strcmp(model, path)) return true;
+    return false;
+}
+
+static bool in_the_way(const char *path, hw_error *err)
+{
+    return hw_fail(err, "%s: training would replace this file; move it, choose another training.model_dir, or begin with "
+                        "--overwrite", path);
+}
+
+bool hw_run_may_begin(const hw_run *r, hw_error *err)
+{
+    char path[HW_PATH];
+    struct stat status;
+    if (hw_run_has(r, "model.safetensors"))
+        return hw_fail(err, "%s holds a model without a checkpoint, which training would replace; choose another "
+                            "training.model_dir, or begin anew with --overwrite", r->config->training.model_dir);
+    if (hw_config_is_saved(hw_run_path(r, "config.yaml", path))) return true; /* a run that was killed early */
+    for (int i = 0; i < FILES; i++)
+        if (!stat(hw_run_path(r, files[i], path), &status) && S_ISREG(status.st_mode) && !found(r->config, path))
+            return in_the_way(path, err);
+    int64_t *steps;
+    return !list_kept(r, r->arena, &steps) || in_the_way(kept_path(r, steps[0], path), err);
+}
+
 void hw_run_clear(const hw_run *r)
 {
     char path[HW_PATH];
-    for (int i = 0; i < FILES; i++) unlink(hw_run_path(r, files[i], path));
+    for (int i = 0; i < REMOVED; i++) unlink(hw_run_path(r, files[i], path));
     prune(r, 0);
     rmdir(hw_run_path(r, KEPT, path));
 }

@@ -7,6 +7,7 @@
  * is too small shows at once, and where there is a model there is a checkpoint. */
 #include "run.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,7 +98,7 @@ static void progress(const hw_run *r)
 static bool write_train_line(hw_run *r, hw_error *err)
 {
     hw_loss_count *w = &r->state.window;
-    double tokens = w->tokens > 0 ? (double)w->tokens : 1;
+    double tokens = w->tokens > 0 ? (double)w->tokens : NAN; /* all steps were skipped: no figure */
     char term[32] = "", guided[32] = "", open[32] = "";
     if (has_term(r->config)) snprintf(term, sizeof term, "\t%.6g", r->last.term);
     if (has_guided(r->config)) snprintf(guided, sizeof guided, "\t%.6g", r->last.guided);
@@ -114,6 +115,12 @@ static bool write_train_line(hw_run *r, hw_error *err)
 
 static bool due(int64_t step, int64_t every, bool last) { return every > 0 && (last || step % every == 0); }
 
+/* Not within a row of skipped steps, which may end the run: then it is the last good checkpoint that is kept. */
+static bool save_due(const hw_run *r)
+{
+    return !r->state.skipped_row && due(r->state.step, r->config->training.save_every, false);
+}
+
 static bool save_model(hw_run *r, hw_error *err)
 {
     char path[HW_PATH];
@@ -127,19 +134,19 @@ static bool checkpoint(hw_run *r, hw_error *err)
     const hw_config *c = r->config;
     const hw_run_state *state = &r->state;
     char path[HW_PATH];
-    bool keep =
-        c->training.keep_checkpoints && (hw_run_over(c, state) || due(state->step, c->training.save_every, false));
+    bool keep = c->training.keep_checkpoints && (hw_run_over(c, state) || save_due(r));
     bool unvalidated = !state->best_step; /* then the last is the model */
     if (!hw_run_holds(r, err)) return false;
     if (state->step && unvalidated && !save_model(r, err)) return false;
     if (state->step && keep && !hw_run_keep(r, err)) return false;
     if (!hw_log_sync(&r->train_log, err) || !hw_log_sync(&r->valid_log, err) ||
-        (r->tracer && !hw_log_sync(&r->trace_log, err)) || !hw_events_sync(&r->events, err) ||
-        !hw_curves_write(c->training.model_dir, err) ||
-        !hw_checkpoint_save(r->trainer, state, hw_run_path(r, "checkpoint.safetensors", path), err))
+        (r->tracer && !hw_log_sync(&r->trace_log, err)) || !hw_events_sync(&r->events, err))
+        return false;
+    bool drawn = hw_curves_write(c->training.model_dir, err); /* where not, no step is lost for a picture */
+    if (!hw_checkpoint_save(r->trainer, state, hw_run_path(r, "checkpoint.safetensors", path), drawn ? err : NULL))
         return false;
     r->saved = state->step;
-    return true;
+    return drawn;
 }
 
 static bool validate(hw_run *r, hw_error *err)
@@ -219,7 +226,7 @@ static bool step(hw_run *r, hw_error *err)
     if (due(r->state.step, c->training.log_every, last) && !write_train_line(r, err)) return false;
     bool validated = r->validator && due(r->state.step, c->training.validate_every, last);
     if (validated && !validate(r, err)) return false;
-    return validated || last || due(r->state.step, c->training.save_every, false) ? checkpoint(r, err) : true;
+    return last || save_due(r) || (validated && !r->state.skipped_row) ? checkpoint(r, err) : true;
 }
 
 static void fill_result(const hw_run_state *state, const hw_config *c, hw_train_result *result)
@@ -261,9 +268,8 @@ static bool run_all(hw_run *r, hw_train_result *result, hw_error *err)
         fill_result(&state, r->config, result);
         result->finished_before = !result->stopped;
         if (result->finished_before) return learned(r, &state, err);
-    } else if (!r->options->overwrite && hw_run_has(r, "model.safetensors")) {
-        return hw_fail(err, "%s holds a model without a checkpoint, which training would replace; choose another "
-                            "training.model_dir, or begin anew with --overwrite", r->config->training.model_dir);
+    } else if (!r->options->overwrite && !hw_run_may_begin(r, err)) {
+        return false;
     }
     return hw_run_begin(r, resume, err) && open_logs(r, err) && (resume || checkpoint(r, err)) && loop(r, result, err);
 }

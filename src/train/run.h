@@ -52,7 +52,9 @@ const char *hw_run_add_difference(const char *list, const hw_config *there, cons
                                   hw_arena *arena);
 /* Fails where the directory holds a run of another configuration. */
 bool hw_run_same(hw_run *r, hw_error *err);
-/* Removes all that a run writes. */
+/* Fails where a new run, which nobody told to overwrite, would replace what no run left. */
+bool hw_run_may_begin(const hw_run *r, hw_error *err);
+/* Removes what a run writes while it trains; all else is replaced. */
 void hw_run_clear(const hw_run *r);
 /* Writes the weights as one of the training.keep_checkpoints kept ones. */
 bool hw_run_keep(const hw_run *r, hw_error *err);

@@ -238,14 +238,32 @@ static bool say_origin(const hw_run *r, hw_error *err)
     return true;
 }
 
+/* The configuration first: with it the directory is this run's (hw_run_may_begin). Then, before them, what tells its
+ * tokenizers' models from those that were there (hw_texts_found). */
+static bool write_beginning(const hw_run *r, hw_error *err)
+{
+    const hw_config *c = r->config;
+    char path[HW_PATH];
+    return hw_config_save(c, hw_run_path(r, "config.yaml", path), err) &&
+           hw_bundle_save_corpus(hw_corpus_count(r->corpus), c, c->training.model_dir, err) &&
+           hw_bundle_save_texts(r->bundle, c->training.model_dir, err);
+}
+
+static void say_found(const hw_run *r)
+{
+    char path[HW_PATH];
+    for (int side = 0; side < (r->config->text.shared_vocabulary ? 1 : 2); side++)
+        if (hw_texts_found(r->config, side, path)) hw_run_say(r, "text is cut by %s, which was there", path);
+}
+
 static bool new_run(hw_run *r, hw_error *err)
 {
     if (!hw_start_values(r->config, r->bundle->network, err) || !say_origin(r, err)) return false;
+    say_found(r);
     hw_run_clear(r);
     r->state.train_data = fingerprint(hw_corpus_fingerprint(r->corpus));
     r->state.valid_data = r->validator ? fingerprint(hw_validator_fingerprint(r->validator)) : 0;
-    return hw_bundle_save_texts(r->bundle, r->config->training.model_dir, err) &&
-           hw_bundle_save_corpus(hw_corpus_count(r->corpus), r->config->training.model_dir, err);
+    return write_beginning(r, err);
 }
 
 /* ---- going on ---------------------------------------------------------------------------------------------------- */
