@@ -232,6 +232,7 @@ static const struct {
      "MiB of memory would be needed"},
     {{"train", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},
     {{"train", "toy", "--batch-tokens", "1000000000000"}, 1, "MiB of memory would be needed"},
+    {{"train", "toy", "--set", "training.batch_tokens=9223372036854775807"}, 1, "MiB of memory would be needed"},
     {{"decode", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},
     {{"latency", "base", "--set", "model.width=65536"}, 1, "MiB of memory would be needed"},
     {{"multiply", "toy", "--vocabulary", "2000000000"}, 1, "MiB of memory would be needed"},

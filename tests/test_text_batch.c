@@ -347,6 +347,12 @@ START_TEST(micro_batches_are_balanced)
     ck_assert_int_eq(micro[1].target_rows, 260);
     hw_batch_micro(arena, batch_of_lengths(lengths, 25), 512, &count); /* 500 */
     ck_assert_int_eq(count, 1);
+    const int64_t whole[] = {0, 500, INT64_MAX - 499, INT64_MAX - 498, INT64_MAX};
+    for (int i = 0; i < 5; i++) {
+        micro = hw_batch_micro(arena, batch_of_lengths(lengths, 25), whole[i], &count);
+        ck_assert_int_eq(count, 1);
+        ck_assert_int_eq(micro[0].target_rows, 500);
+    }
     lengths[4] = 4000; /* alone, with short ones around it */
     micro = hw_batch_micro(arena, batch_of_lengths(lengths, 26), 512, &count);
     ck_assert_int_eq(count, 3);

@@ -247,7 +247,8 @@ static int run(hw_cli *cli)
     bench_text text;
     if (!o.text.source && !hw_bench_fits(hw_bench_training_bytes(config, o.text.vocabulary, 2 * o.text.length), &err))
         return hw_cli_fail(&err);
-    if (!hw_bench_text_load(&text, &o.text, pairs_to_make(config, &o), &err)) return hw_cli_fail(&err);
+    int64_t made_up = o.text.source ? 0 : pairs_to_make(config, &o);
+    if (!hw_bench_text_load(&text, &o.text, made_up, &err)) return hw_cli_fail(&err);
     int status = bench_text_on(cli, config, &o, &text);
     hw_bench_text_free(&text);
     return status;

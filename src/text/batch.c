@@ -172,7 +172,7 @@ static int64_t part_of(const hw_batch *shard, int64_t b, int64_t parts)
 hw_batch *hw_batch_micro(hw_arena *arena, const hw_batch *shard, int64_t rows, int64_t *count)
 {
     int64_t larger = shard->source_rows > shard->target_rows ? shard->source_rows : shard->target_rows;
-    int64_t parts = rows ? (larger + rows - 1) / rows : 1;
+    int64_t parts = rows && rows < larger ? (larger - 1) / rows + 1 : 1;
     int64_t most = parts < shard->sentences ? parts : shard->sentences;
     hw_batch *out = hw_arena_alloc(arena, (size_t)most * sizeof *out);
     *count = 0;
