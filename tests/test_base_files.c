@@ -329,6 +329,40 @@ START_TEST(directories)
 }
 END_TEST
 
+START_TEST(directories_that_cannot_be_made_are_told_before)
+{
+    static const struct {
+        const char *path, *message; /* behind the path; NULL: it can */
+    } cases[] = {
+        {"new/a/b", NULL},
+        {"a", NULL},
+        {"a/../c", NULL},
+        {"file", ": the directory cannot be made: a file of that name is in the way"},
+        {"file/x/y", ": the directory cannot be made: file: a file of that name is in the way"},
+        {"loop", ": the directory cannot be made: Too many levels of symbolic links"},
+        {"loop/x", ": the directory cannot be made: Too many levels of symbolic links"},
+        {"nowhere", ": the directory cannot be made: a file of that name is in the way"},
+        {"nowhere/x", ": the directory cannot be made: nowhere: a file of that name is in the way"},
+        {"", ": the directory cannot be made: No such file or directory"},
+    };
+    char expected[512];
+    hw_error err;
+    ck_assert_int_eq(chdir(scratch_root()), 0);
+    ck_assert_int_eq(mkdir("a", 0777), 0);
+    scratch_text("file", "");
+    ck_assert(!symlink("loop", "loop") && !symlink("none/at/all", "nowhere"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool can = hw_directory_can_be_made(cases[i].path, &err);
+        ck_assert_msg(can == !cases[i].message, "%s", cases[i].path);
+        if (can) continue;
+        snprintf(expected, sizeof expected, "%s%s", cases[i].path, cases[i].message);
+        ck_assert_str_eq(err.message, expected);
+        ck_assert(!hw_directory_make(cases[i].path, &err));
+    }
+    ck_assert(!hw_file_exists("new"));
+}
+END_TEST
+
 /* A program that did not do its work takes away what it made and left empty, and nothing else. */
 START_TEST(empty_directories_go)
 {
@@ -376,6 +410,7 @@ Suite *test_base_files(void)
     tcase_add_test(t, an_input_that_does_not_wait_is_waited_for);
     tcase_add_test(t, maps);
     tcase_add_test(t, directories);
+    tcase_add_test(t, directories_that_cannot_be_made_are_told_before);
     tcase_add_test(t, empty_directories_go);
     tcase_add_test(t, one_at_a_time_has_a_directory);
     suite_add_tcase(suite, t);

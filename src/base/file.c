@@ -136,16 +136,20 @@ bool hw_directory_can_be_made(const char *path, hw_error *err)
     if (!length || length >= sizeof part)
         return hw_fail(err, "%s: the directory cannot be made: %s", path, strerror(length ? ENAMETOOLONG : ENOENT));
     strcpy(part, path);
-    while (stat(part, &status) && errno == ENOENT) { /* up to what is there */
-        char *slash = strrchr(part, '/');
+    int number;
+    while ((number = stat(part, &status) ? errno : 0) == ENOTDIR || (number == ENOENT && lstat(part, &status))) {
+        char *slash = strrchr(part, '/'); /* up to what is there */
         if (!slash) strcpy(part, ".");
         else slash[slash == part] = 0;
     }
-    if (access(part, W_OK | X_OK) == 0 && S_ISDIR(status.st_mode)) return true;
-    if (!strcmp(part, path) && S_ISDIR(status.st_mode))
-        return hw_fail(err, "%s: nothing can be written into this directory: %s", path, strerror(errno));
-    return hw_fail(err, "%s: the directory cannot be made: %s: %s", path, part,
-                   S_ISDIR(status.st_mode) ? strerror(errno) : "a file of that name is in the way");
+    bool directory = !number && S_ISDIR(status.st_mode), above = strcmp(part, path) != 0;
+    bool in_the_way = !directory && (!number || number == ENOENT); /* ENOENT: a link that leads nowhere */
+    if (directory && access(part, W_OK | X_OK)) number = errno;
+    else if (directory) return true;
+    if (directory && !above)
+        return hw_fail(err, "%s: nothing can be written into this directory: %s", path, strerror(number));
+    return hw_fail(err, "%s: the directory cannot be made: %s%s%s", path, above ? part : "", above ? ": " : "",
+                   in_the_way ? "a file of that name is in the way" : strerror(number));
 }
 
 bool hw_file_exists(const char *path)
