@@ -62,6 +62,15 @@ START_TEST(large_steps_are_reckoned)
 }
 END_TEST
 
+/* Of such times an order of magnitude is told; in seconds they may be more than a whole number can be. */
+START_TEST(a_run_without_end_takes_long)
+{
+    const char *text = dry("training.max_steps=9223372036854775807");
+    ck_assert_double_gt(number_after(text, "time"), 1e12);
+    ck_assert_msg(strstr(text, "e+") != NULL, "%s", text);
+}
+END_TEST
+
 Suite *test_train_dry(void)
 {
     Suite *s = suite_create("train_dry");
@@ -69,6 +78,7 @@ Suite *test_train_dry(void)
     tcase_add_checked_fixture(tc, begin, scratch_end);
     tcase_add_test(tc, it_counts_and_writes_nothing);
     tcase_add_test(tc, large_steps_are_reckoned);
+    tcase_add_test(tc, a_run_without_end_takes_long);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -63,6 +63,8 @@ static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, co
     double tapes, step = step_seconds((hw_bundle *)bundle, corpus, tokens, &tapes);
     double total = step * (double)c->training.max_steps;
     char counts[512], t[8][32];
+    const char *seconds =
+        total < 1e12 ? hw_thousands((int64_t)(total + 0.5), t[7]) : hw_arena_string(arena, "%.1e", total);
     return hw_arena_string(
         arena,
         "data         %s\n%s%s%s"
@@ -76,7 +78,7 @@ static const char *describe(const hw_bundle *bundle, const hw_corpus *corpus, co
         hw_thousands(hw_parameters_total(bundle->network->parameters), t[2]), hw_thousands(mebibytes(values + tapes), t[3]),
         hw_thousands(mebibytes(values), t[4]), hw_thousands(mebibytes(tapes), t[5]),
         hw_thousands(c->training.max_steps, t[6]), tokens, tokens * (double)c->training.max_steps / epoch,
-        hw_thousands((int64_t)(total + 0.5), t[7]), 1000 * step, hw_threads());
+        seconds, 1000 * step, hw_threads());
 }
 
 const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error *err)
