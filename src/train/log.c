@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Copies the header and the lines up to `step`, leaving out a last line that was cut short. */
+/* Copies the header and the lines up to `step`, leaving out what is no line of a step, and a last one that was cut
+ * short. */
 static bool keep_until(const char *path, const char *header, int64_t step, hw_error *err)
 {
     hw_map map;
@@ -22,7 +23,8 @@ static bool keep_until(const char *path, const char *header, int64_t step, hw_er
     for (bool first = true; at && at < end; first = false) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (!newline) break;
-        if (!first && strtoll(at, NULL, 10) <= step) fwrite(at, 1, (size_t)(newline + 1 - at), file.stream);
+        bool numbered = *at >= '0' && *at <= '9'; /* strtoll would look for a number in the lines behind it */
+        if (!first && numbered && strtoll(at, NULL, 10) <= step) fwrite(at, 1, (size_t)(newline + 1 - at), file.stream);
         at = newline + 1;
     }
     hw_map_close(&map);
