@@ -17,8 +17,10 @@ static bool fail(const char *directory, size_t bytes, int reason, hw_error *err)
 static int open_nameless(const char *directory, hw_error *err)
 {
     char path[4096];
-    int size = snprintf(path, sizeof path, "%s/corpus.XXXXXX", directory);
-    int file = size < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
+    int file = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0) return file;
+    int size = snprintf(path, sizeof path, "%s/corpus.XXXXXX", directory); /* not every file system has such files */
+    file = size < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
     if (file >= 0)
         unlink(path);
     else
