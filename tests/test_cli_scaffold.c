@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -315,6 +316,42 @@ static int version_to_nobody(void *unused)
     return hw_cli_main(2, words);
 }
 
+/* Standard output is a small pipe that does not wait, as whoever shares it may have set; it is read late. */
+static int help_to_a_slow_reader(void *unused)
+{
+    (void)unused;
+    int ends[2], status;
+    char block[4096];
+    ssize_t got;
+    if (pipe(ends) || fcntl(ends[1], F_SETPIPE_SZ, 4096) < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK)) return 9;
+    pid_t reader = fork();
+    if (!reader) {
+        close(ends[1]);
+        usleep(50000);
+        while ((got = read(ends[0], block, sizeof block)) > 0)
+            if (write(STDOUT_FILENO, block, (size_t)got) != got) _exit(9);
+        _exit(got < 0);
+    }
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    int told = hw_cli_main(2, (char *[]){"headwise", "--help-config", NULL});
+    close(STDOUT_FILENO);
+    return waitpid(reader, &status, 0) != reader || status ? 9 : told;
+}
+
+START_TEST(a_slow_reader_is_waited_for)
+{
+    const outcome *o = RUN("headwise", "--help-config");
+    ck_assert(!o->status && strlen(o->out) > 3 * 4096);
+    char *whole = strdup(o->out);
+    o = run_captured(help_to_a_slow_reader, NULL);
+    ck_assert_msg(!o->status && !*o->err, "%d %s", o->status, o->err);
+    ck_assert_str_eq(o->out, whole);
+    free(whole);
+}
+END_TEST
+
 START_TEST(output_that_cannot_be_written)
 {
     static const struct {
@@ -496,6 +533,7 @@ Suite *test_cli_scaffold(void)
     tcase_add_test(t, help_of_verbs);
     tcase_add_test(t, program);
     tcase_add_test(t, every_command);
+    tcase_add_test(t, a_slow_reader_is_waited_for);
     tcase_add_test(t, output_that_cannot_be_written);
     tcase_add_test(t, configurations);
     tcase_add_test(t, progress_in_lines);

@@ -1,8 +1,8 @@
 /* The program: from the name it was called by and its words to a command.
  *
  * bin/train is a link to bin/headwise, so `bin/train X` and `headwise train X` are the same. Before a command runs,
- * standard output is made safe: a closed one must fail to be written, not land in the next file that is opened; and a
- * pipe that nobody reads is an error like a full disk, not a silent death. */
+ * standard output is made safe: a closed one must fail to be written, not land in the next file that is opened; a slow
+ * reader is waited for; and a pipe that nobody reads is an error like a full disk, not a silent death. */
 #include "cli/pages.h"
 
 #include <errno.h>
@@ -99,6 +99,15 @@ static int run_program(char **words)
     return HW_CLI_DONE;
 }
 
+/* Who shares output may have set that it does not wait for a slow reader (EAGAIN), which stdio cannot write to. */
+static void let_output_wait(void)
+{
+    for (int fd = 1; fd <= 2; fd++) {
+        int flags = fcntl(fd, F_GETFL);
+        if (flags != -1 && flags & O_NONBLOCK) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+}
+
 /* Standard streams that the caller closed are opened such that using them fails: input for writing, output for
  * reading. */
 static void occupy_standard_streams(void)
@@ -132,6 +141,7 @@ static void catch_signals(void)
 int hw_cli_main(int argc, char **argv)
 {
     occupy_standard_streams();
+    let_output_wait();
     catch_signals();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files too */
