@@ -69,6 +69,11 @@ static const fault faults[] = {
     {"start: s\n", "", "1:1: the grammar has no `start:`"},
     {"sides: [en, fr]", "sides: [en]", "1:8: sides: expected two, source and target, as in [en, fr]"},
     {"sides: [en, fr]", "sides: [en, en]", "1:13: the two sides need different names"},
+    {"sides: [en, fr]", "sides: [en, is]",
+     "1:13: a side cannot be called is, as a key of grammars or a file of a corpus is; take another name, such as is_"},
+    {"sides: [en, fr]", "sides: [groups, fr]",
+     "1:9: a side cannot be called groups, as a key of grammars or a file of a corpus is; take another name, such as "
+     "groups_"},
     {"sides: [en, fr]", "sides: [en, fr", "2:6: did not find expected ',' or ']' while parsing a flow sequence"},
     {"pairs: 2", "pairs: many", "3:17: pairs: expected a whole number, found many"},
     {"length: [1, 9]", "length: [9, 1]", "3:32: the longest length: 1 is out of range; it goes from 9 to 1000"},

@@ -381,13 +381,29 @@ static bool read_avoid(hw_grammar *g, const hw_yaml *node, hw_error *err)
     return true;
 }
 
+/* Keys that stand beside a side's in lexicon and rules, and suffixes of other files of the corpus. */
+static bool is_taken(const char *name)
+{
+    static const char *const taken[] = {"is",   "weight", "pos",   "forms", "entries", "syllables",
+                                        "both", "align",  "match", "count", "groups",  "gz"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (!strcmp(name, taken[i])) return true;
+    return false;
+}
+
 static bool read_sides(hw_grammar *g, const hw_yaml *node, hw_error *err)
 {
     if (node->kind != HW_YAML_SEQUENCE || node->count != HW_SIDES)
         return hw_yaml_fail(node, err, "sides: expected two, source and target, as in [en, fr]");
-    for (int s = 0; s < HW_SIDES; s++)
+    for (int s = 0; s < HW_SIDES; s++) {
         if (!hw_yaml_string(node->items[s], "a side", &g->side[s], err) || !hw_grammar_check_name(node->items[s], err))
             return false;
+        if (is_taken(g->side[s]))
+            return hw_yaml_fail(node->items[s], err,
+                                "a side cannot be called %s, as a key of grammars or a file of a corpus is; take "
+                                "another name, such as %s_",
+                                g->side[s], g->side[s]);
+    }
     if (!strcmp(g->side[0], g->side[1])) return hw_yaml_fail(node->items[1], err, "the two sides need different names");
     return true;
 }
