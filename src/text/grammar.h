@@ -162,7 +162,10 @@ bool hw_grammar_read_values(const hw_grammar *g, const hw_yaml *node, const char
 bool hw_grammar_check_name(const hw_yaml *node, hw_error *err);
 bool hw_grammar_is_mapping(const hw_yaml *node, const char *what, hw_error *err); /* and not empty */
 bool hw_grammar_is_sequence(const hw_yaml *node, const char *what, hw_error *err);
-/* The words of a scalar or of a sequence of scalars. */
+/* Fails unless the scalar can stand in a line of text and in a column of CoNLL-U: as one word, or, with blanks, as
+ * several. */
+bool hw_grammar_check_text(const hw_yaml *node, const char *what, bool blanks, hw_error *err);
+/* The words of a scalar, or of a sequence of scalars with one each. */
 bool hw_grammar_words(const hw_grammar *g, const hw_yaml *node, const char *what, int *count, const char ***words,
                       hw_error *err);
 /* The name nearest to a misspelt one as ", did you mean X?", or "". */

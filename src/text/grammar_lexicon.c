@@ -36,12 +36,10 @@ static bool read_columns(const hw_grammar *g, const hw_yaml *forms, column_set o
     return true;
 }
 
-static bool read_form(const hw_grammar *g, const hw_yaml *node, hw_form *form, hw_error *err)
+static bool read_form(const hw_yaml *node, hw_form *form, hw_error *err)
 {
-    int count;
-    const char **words;
     if (node->kind != HW_YAML_SCALAR) return hw_yaml_fail(node, err, "expected one form, a word or several");
-    if (!hw_grammar_words(g, node, "a form", &count, &words, err)) return false;
+    if (!hw_grammar_check_text(node, "a form", true, err)) return false;
     form->text = node->text;
     return true;
 }
@@ -58,7 +56,7 @@ static bool read_forms(const hw_grammar *g, const hw_yaml *node, const char *sid
     for (int i = 0; i < count; i++) {
         forms[i].when = node->kind == HW_YAML_SEQUENCE ? columns->when[i] : hw_bundle_open();
         if (node->kind == HW_YAML_MAPPING && !read_column(g, node->keys[i], &forms[i].when, err)) return false;
-        if (!read_form(g, node->kind == HW_YAML_SCALAR ? node : node->items[i], &forms[i], err)) return false;
+        if (!read_form(node->kind == HW_YAML_SCALAR ? node : node->items[i], &forms[i], err)) return false;
     }
     if (!count) return hw_yaml_fail(node, err, "%s: no form", side);
     entry->forms[s] = count;
@@ -118,6 +116,7 @@ static bool read_spelling(const hw_grammar *g, hw_symbol *symbol, const hw_yaml 
     if (!hw_grammar_is_mapping(lengths, "pieces", err)) return false;
     symbol->joiner = "";
     if (joiner && !hw_yaml_string(joiner, "joiner", &symbol->joiner, err)) return false;
+    if (*symbol->joiner && !hw_grammar_check_text(joiner, "joiner", false, err)) return false;
     for (int i = 0; i < lengths->count; i++) {
         int64_t pieces;
         if (i == HW_PIECES) return hw_yaml_fail(lengths->keys[i], err, "pieces: at most %d lengths", (int)HW_PIECES);
@@ -144,7 +143,8 @@ static bool read_pos(const hw_grammar *g, hw_symbol *symbol, const hw_yaml *node
     for (int s = 0; s < HW_SIDES; s++) {
         const hw_yaml *pos = node->kind == HW_YAML_MAPPING ? hw_yaml_get(node, g->side[s]) : node;
         symbol->pos[s] = "X";
-        if (pos && !hw_yaml_string(pos, "pos", &symbol->pos[s], err)) return false;
+        if (pos && !hw_grammar_check_text(pos, "pos", false, err)) return false;
+        if (pos) symbol->pos[s] = pos->text;
     }
     return true;
 }

@@ -159,6 +159,24 @@ bool hw_grammar_is_sequence(const hw_yaml *node, const char *what, hw_error *err
     return hw_yaml_fail(node, err, "%s: expected a list with at least one item", what);
 }
 
+bool hw_grammar_check_text(const hw_yaml *node, const char *what, bool blanks, hw_error *err)
+{
+    const char *text;
+    if (node->kind == HW_YAML_SCALAR && !node->text[strspn(node->text, " ")])
+        return hw_yaml_fail(node, err, "%s: a word is expected", what);
+    if (!hw_yaml_string(node, what, &text, err)) return false;
+    for (const char *c = text; *c; c++) {
+        if (*c == '\n')
+            return hw_yaml_fail(node, err, "%s: a word cannot hold a line break; write it in one line", what);
+        if (*c == '\t') return hw_yaml_fail(node, err, "%s: a word cannot hold a tab; blanks separate words", what);
+        if ((uint8_t)*c < ' ' || *c == 0x7f)
+            return hw_yaml_fail(node, err, "%s: a word cannot hold the control character U+%04X", what, (unsigned)*c);
+        if (*c == ' ' && !blanks)
+            return hw_yaml_fail(node, err, "%s: '%s' has a blank, but one word is expected here", what, text);
+    }
+    return true;
+}
+
 /* The words of "de le", cut at blanks. */
 static void cut_words(const hw_grammar *g, const char *text, int *count, const char ***words)
 {
@@ -170,19 +188,26 @@ static void cut_words(const hw_grammar *g, const char *text, int *count, const c
     }
 }
 
-bool hw_grammar_words(const hw_grammar *g, const hw_yaml *node, const char *what, int *count, const char ***words,
-                      hw_error *err)
+/* blanks: an item may be several words. */
+static bool read_list(const hw_grammar *g, const hw_yaml *node, const char *what, bool blanks, int *count,
+                      const char ***words, hw_error *err)
 {
-    if (node->kind == HW_YAML_SCALAR) {
-        cut_words(g, node->text, count, words);
-        if (!*count) return hw_yaml_fail(node, err, "%s: a word is expected", what);
-        return true;
-    }
     if (!hw_grammar_is_sequence(node, what, err)) return false;
     *count = node->count;
     *words = hw_arena_alloc(g->arena, (size_t)node->count * sizeof **words);
-    for (int i = 0; i < node->count; i++)
-        if (!hw_yaml_string(node->items[i], what, &(*words)[i], err)) return false;
+    for (int i = 0; i < node->count; i++) {
+        if (!hw_grammar_check_text(node->items[i], what, blanks, err)) return false;
+        (*words)[i] = node->items[i]->text;
+    }
+    return true;
+}
+
+bool hw_grammar_words(const hw_grammar *g, const hw_yaml *node, const char *what, int *count, const char ***words,
+                      hw_error *err)
+{
+    if (node->kind != HW_YAML_SCALAR) return read_list(g, node, what, false, count, words, err);
+    if (!hw_grammar_check_text(node, what, true, err)) return false;
+    cut_words(g, node->text, count, words);
     return true;
 }
 
@@ -374,9 +399,7 @@ static bool read_avoid(hw_grammar *g, const hw_yaml *node, hw_error *err)
     if (!hw_grammar_is_mapping(node, "avoid", err) || !hw_yaml_known_keys(node, g->side, HW_SIDES, err)) return false;
     for (int s = 0; s < HW_SIDES; s++) {
         const hw_yaml *list = hw_yaml_get(node, g->side[s]);
-        if (list && (!hw_grammar_is_sequence(list, "avoid", err) ||
-                     !hw_grammar_words(g, list, "avoid", &g->avoided[s], &g->avoid[s], err)))
-            return false;
+        if (list && !read_list(g, list, "avoid", true, &g->avoided[s], &g->avoid[s], err)) return false;
     }
     return true;
 }

@@ -313,9 +313,8 @@ static bool read_rule(hw_grammar *g, hw_rule *rule, const hw_symbol *symbol, con
     if (align && !scan_pairings(g, rule, align, "-~", (int[]){HW_SOURCE, HW_TARGET}, &rule->links, &rule->link, err))
         return false;
     if (match && !scan_pairings(g, rule, match, "-", (int[]){-1, -1}, &rule->matches, &rule->match, err)) return false;
-    const char *name;
-    if (count && !hw_yaml_string(count, "count", &name, err)) return false;
-    if (count) rule->phenomenon = phenomenon(g, name);
+    if (count && !hw_grammar_check_text(count, "count", true, err)) return false;
+    if (count) rule->phenomenon = phenomenon(g, count->text);
     return true;
 }
 
