@@ -197,6 +197,46 @@ START_TEST(a_fault_gets_place_and_advice)
 }
 END_TEST
 
+static void expect_fault(const char *text, const char *message)
+{
+    hw_error err;
+    const char *path = scratch_text("g.yaml", text);
+    hw_grammar *grammar = hw_grammar_load(path, &err);
+    hw_grammar_report report;
+    const hw_grammar_options as_written = {-1, -1, -1, -1, false};
+    if (grammar)
+        ck_assert(!hw_grammar_generate(grammar, &as_written, scratch_path("out"), &report, NULL, NULL, &err));
+    hw_grammar_free(grammar);
+    ck_assert_ptr_eq(strstr(err.message, path), err.message);
+    ck_assert_str_eq(err.message + strlen(path) + 1, message);
+}
+
+/* 40 values each of four features. */
+START_TEST(forms_of_too_many_features)
+{
+    char text[4096] = "sides: [en, fr]\nstart: s\nfeatures:\n";
+    for (char f = 'a'; f < 'e'; f++) {
+        sprintf(text + strlen(text), "  %c: [", f);
+        for (int v = 0; v < 40; v++) sprintf(text + strlen(text), "%s%c%d", v ? ", " : "", f, v);
+        strcat(text, "]\n");
+    }
+    strcat(text, "lexicon:\n  x: {pos: X, en: x, fr: {a0.b0.c0.d0: y, else: z}}\nrules: {s: [{both: x}]}\n");
+    expect_fault(text, "9:6: lexicon.x: the fr forms of 'x' speak of 4 features with 2.56e+06 combinations of values, "
+                       "of which 1000000 at most are looked at; let them speak of fewer, or say with `is:` what it is");
+}
+END_TEST
+
+/* Each of 40 passes doubles the words. */
+START_TEST(passes_without_measure)
+{
+    char text[4096] = "sides: [en, fr]\nstart: s\nlexicon: {x: {pos: X, en: a, fr: b}}\nrules: {s: [{both: x}]}\n"
+                      "corpus: {pairs: 1}\nrewrite:\n  en:\n";
+    for (int i = 0; i < 40; i++) strcat(text, "    - {words: a, becomes: a a}\n");
+    expect_fault(text, "17:7: with this final pass and those before it a sentence grew by more than 1000 words; passes "
+                       "are for a few words each");
+}
+END_TEST
+
 START_TEST(the_good_one_is_good)
 {
     hw_error err;
@@ -215,6 +255,8 @@ Suite *test_grammar_faults(void)
     TCase *tc = tcase_create("faults");
     tcase_add_checked_fixture(tc, scratch_begin, scratch_end);
     tcase_add_test(tc, the_good_one_is_good);
+    tcase_add_test(tc, forms_of_too_many_features);
+    tcase_add_test(tc, passes_without_measure);
     tcase_add_loop_test(tc, a_fault_gets_place_and_advice, 0, (int)(sizeof faults / sizeof *faults));
     suite_add_tcase(suite, tc);
     return suite;

@@ -104,6 +104,7 @@ typedef struct hw_symbol {
 
 /* A final pass: these words, where the next one begins so, become those. */
 typedef struct hw_rewrite {
+    const hw_yaml *at;
     int words;
     const char **word;
     int starts; /* 0: any next word, or none */
@@ -235,8 +236,8 @@ typedef struct hw_pair {
  * not work out. The arena in d is reset first. */
 bool hw_derive(const hw_grammar *g, const hw_rule *pin, hw_random *random, hw_derivation *d);
 int hw_node_value(const hw_derivation *d, const hw_node *node, int feature); /* -1: it has none */
-/* The pair's words, in d's arena. */
-void hw_surface(const hw_grammar *g, hw_derivation *d, hw_pair *out);
+/* The pair's words, in d's arena. Error: final passes that let a sentence grow on and on. */
+bool hw_surface(const hw_grammar *g, hw_derivation *d, hw_pair *out, hw_error *err);
 
 /* ---- grammar_write.c ---- */
 

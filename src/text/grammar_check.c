@@ -124,6 +124,8 @@ static bool check_rules(const hw_grammar *g, hw_error *err)
 
 /* ---- forms ------------------------------------------------------------------------------------------------------- */
 
+enum { MOST_COMBINATIONS = 1000000 };
+
 /* Goes through every combination of the features that this entry's forms speak of, within what the entry is. */
 static bool check_forms(const hw_grammar *g, const hw_symbol *symbol, const hw_entry *entry, int side, hw_error *err)
 {
@@ -133,11 +135,18 @@ static bool check_forms(const hw_grammar *g, const hw_symbol *symbol, const hw_e
             if (entry->form[side][i].when.value[f] >= 0) asked |= 1u << f;
     hw_bundle values = entry->is;
     int open[HW_FEATURES], count = 0;
+    double combinations = 1;
     for (int f = 0; f < g->features; f++)
         if ((asked >> f & 1) && values.value[f] < 0) {
             open[count++] = f;
             values.value[f] = 0;
+            combinations *= g->feature[f].count;
         }
+    if (combinations > MOST_COMBINATIONS)
+        return hw_yaml_fail(entry->at, err,
+                            "lexicon.%s: the %s forms of '%s' speak of %d features with %.3g combinations of values, "
+                            "of which %d at most are looked at; let them speak of fewer, or say with `is:` what it is",
+                            symbol->name, g->side[side], entry->name, count, combinations, (int)MOST_COMBINATIONS);
     for (;;) {
         bool found = false;
         for (int i = 0; i < entry->forms[side] && !found; i++) {

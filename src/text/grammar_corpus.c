@@ -102,7 +102,7 @@ static bool next_pair(generator *v, const hw_rule *pin, bool unseen, hw_pair *pa
             reason = unseen ? "it has no held-out combination" : "it has a held-out combination";
             continue;
         }
-        hw_surface(v->g, &v->derivation, pair);
+        if (!hw_surface(v->g, &v->derivation, pair, err)) return false;
         reason = "it is shorter or longer than `corpus: length:` allows";
         if (!fits_length(v->g, pair)) continue;
         reason = "it has words in a row that `avoid:` excludes";

@@ -264,7 +264,7 @@ static bool read_rewrite(hw_grammar *g, const hw_yaml *classes, const hw_yaml *n
     const hw_yaml *before = hw_yaml_get(node, "before"), *relation = hw_yaml_get(node, "relation");
     if (!words || !becomes)
         return hw_yaml_fail(node, err, "a final pass needs `words:` and `becomes:`, as in {words: de le, becomes: du}");
-    *out = (hw_rewrite){.relation = NULL};
+    *out = (hw_rewrite){.at = node};
     if (!hw_grammar_words(g, words, "words", &out->words, &out->word, err) ||
         !hw_grammar_words(g, becomes, "becomes", &out->becomes, &out->become, err) ||
         !hw_grammar_read_values(g, hw_yaml_get(node, "is"), "is", &out->is, err) ||

@@ -170,6 +170,8 @@ static void sort_links(links *l, hw_pair *out)
 
 /* ---- final passes ------------------------------------------------------------------------------------------------ */
 
+enum { MOST_GROWTH = 1000 }; /* words; no sentence of a corpus may be longer */
+
 static bool begins(const hw_rewrite *pass, const char *text)
 {
     for (int i = 0; i < pass->starts; i++)
@@ -207,7 +209,9 @@ static int *replace_words(surface *s, const hw_rewrite *pass, int side, int at)
     int last = at + (old < new ? old : new) - 1; /* up to it one by one */
     hw_word *before = out->word[side];
     int *map = hw_arena_alloc(s->d->arena, (size_t)count * sizeof *map);
-    out->count[side] = s->capacity[side] = 0;
+    out->count[side] = 0;
+    s->capacity[side] = count + new - old;
+    out->word[side] = hw_arena_alloc(s->d->arena, (size_t)s->capacity[side] * sizeof *before);
     for (int i = 0; i < count; i++) {
         map[i] = i <= last ? i : i < at + old ? last : i + new - old;
         if (i > last && i < at + old) continue;
@@ -244,16 +248,23 @@ static void replace(surface *s, links *l, const hw_rewrite *pass, int side, int 
     }
 }
 
-static void final_passes(surface *s, links *l, int side)
+static bool final_passes(surface *s, links *l, int side, hw_error *err)
 {
+    int most = s->out->count[side] + MOST_GROWTH;
     for (int p = 0; p < s->g->rewrites[side]; p++) {
         const hw_rewrite *pass = &s->g->rewrite[side][p];
-        for (int at = 0; at < s->out->count[side]; at++)
-            if (applies(s, pass, side, at)) {
-                replace(s, l, pass, side, at);
-                at += pass->becomes - 1;
-            }
+        for (int at = 0; at < s->out->count[side]; at++) {
+            if (!applies(s, pass, side, at)) continue;
+            replace(s, l, pass, side, at);
+            at += pass->becomes - 1;
+            if (s->out->count[side] > most)
+                return hw_yaml_fail(pass->at, err,
+                                    "with this final pass and those before it a sentence grew by more than %d words; "
+                                    "passes are for a few words each",
+                                    (int)MOST_GROWTH);
+        }
     }
+    return true;
 }
 
 static const char *join(const surface *s, int side)
@@ -266,7 +277,7 @@ static const char *join(const surface *s, int side)
     return text;
 }
 
-void hw_surface(const hw_grammar *g, hw_derivation *d, hw_pair *out)
+bool hw_surface(const hw_grammar *g, hw_derivation *d, hw_pair *out, hw_error *err)
 {
     surface s = {g, d, out, {0, 0}};
     links l = {NULL, 0, 0};
@@ -277,8 +288,9 @@ void hw_surface(const hw_grammar *g, hw_derivation *d, hw_pair *out)
     }
     link_rules(&s, &l, d->root);
     for (int side = 0; side < HW_SIDES; side++) {
-        final_passes(&s, &l, side);
+        if (!final_passes(&s, &l, side, err)) return false;
         out->text[side] = join(&s, side);
     }
     sort_links(&l, out);
+    return true;
 }
