@@ -389,6 +389,15 @@ START_TEST(one_at_a_time_has_a_directory)
     first = hw_directory_lock(scratch_path("."), &reason);
     ck_assert(first >= 0 && !reason);
     close(first);
+    hw_error err; /* what is another's now is not removed, whoever made it */
+    ck_assert(hw_directory_make(scratch_path("made"), &err));
+    first = hw_directory_lock(scratch_path("made"), &reason);
+    second = hw_directory_lock(scratch_path("made"), &reason);
+    ck_assert_int_eq(reason, EWOULDBLOCK);
+    hw_directories_remove_empty();
+    ck_assert(hw_file_exists(scratch_path("made")));
+    close(first);
+    close(second);
     ck_assert_int_eq(hw_directory_lock(scratch_path("none"), &reason), -1);
     ck_assert_int_eq(reason, ENOENT);
     ck_assert_int_eq(hw_directory_lock(scratch_text("file", ""), &reason), -1);

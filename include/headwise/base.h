@@ -168,7 +168,7 @@ void hw_map_close(hw_map *map);
 
 bool hw_directory_make(const char *path, hw_error *err); /* with its parents; an existing one is fine */
 /* For a program that ends without having done its work: removes the directories that it made, where nothing is in
- * them. */
+ * them, but one that another process had when this one wanted to lock it. */
 void hw_directories_remove_empty(void);
 /* Takes a directory, so that no other process that asks gets it before this one ends or closes the number, which is
  * returned. *reason is 0, or errno: EWOULDBLOCK, another has it; others, its file system knows no locks. -1: it cannot

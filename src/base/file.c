@@ -68,10 +68,10 @@ void hw_map_close(hw_map *map)
 /* ---- directories ------------------------------------------------------------------------------------------------- */
 
 /* Those that were made, the last first, and by which process, for a child inherits the list. Nothing is taken out, so a
- * signal's handler finds it whole. */
+ * signal's handler finds it whole; what another process has taken since has no maker any more. */
 typedef struct made {
     struct made *before;
-    pid_t maker;
+    _Atomic pid_t maker;
     char path[];
 } made;
 static _Atomic(made *) last_made;
@@ -105,6 +105,8 @@ int hw_directory_lock(const char *path, int *reason)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *reason = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
+    for (made *m = atomic_load(&last_made); m && *reason == EWOULDBLOCK; m = m->before)
+        if (!strcmp(m->path, path)) m->maker = 0;
     return fd;
 }
 
