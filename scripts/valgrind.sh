@@ -24,7 +24,8 @@ for program in tests/run headwise; do
 [ "\$(ulimit -v)" = unlimited ] && [ -e /proc/\$\$/fd/0 ] && [ -e /proc/\$\$/fd/1 ] && [ -e /proc/\$\$/fd/2 ] ||
     exec "$built/$program" "\$@"
 exec taskset -c "\${SLOT-0}" valgrind --quiet --vgdb=no --log-file="$under/report.%p" --error-exitcode=99 \
-    --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite "$built/$program" "\$@"
+    --suppressions="$PWD/scripts/valgrind.supp" --leak-check=full --show-leak-kinds=definite \
+    --errors-for-leak-kinds=definite "$built/$program" "\$@"
 END
     chmod +x "$under/${program##*/}"
 done

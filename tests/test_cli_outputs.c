@@ -47,7 +47,7 @@ START_TEST(a_disk_that_is_full)
     hw_arena *arena = train_begin();
     const char *root = scratch_root(), *built = built_directory();
     ck_assert(hw_directory_make(scratch_path("full"), &err));
-    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+    if (unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
         mount("tmpfs", scratch_path("full"), "tmpfs", 0, "size=64k")) { /* only root may */
         scratch_end();
         return;
@@ -97,8 +97,9 @@ static pid_t start(const char *call, void (*before)(void))
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child) return child;
-    signal(SIGINT, SIG_DFL); /* tests may run behind a script's `&` */
+    signal(SIGINT, SIG_DFL); /* tests may run behind a script's `&`, or under nohup */
     signal(SIGQUIT, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
     if (before) before();
     if (!freopen(scratch_path("said"), "w", stderr) || !freopen("/dev/null", "w", stdout)) _exit(99);
     exit(hw_cli_main(count, (char **)(uintptr_t)words));
