@@ -756,7 +756,8 @@ void hw_report_write(FILE *out, const json_t *data);
 
 /* Results stand in heads/ in the model directory, as NAME.json and NAME.tsv, with a fingerprint of everything that they
  * were computed from. A fingerprint is begun with hw_fingerprint_text(0, ...) and goes on from what it was. */
-uint64_t hw_fingerprint_text(uint64_t fingerprint, const char *text);
+uint64_t hw_fingerprint_bytes(uint64_t fingerprint, const void *bytes, size_t size);
+uint64_t hw_fingerprint_text(uint64_t fingerprint, const char *text); /* with its 0 byte */
 /* The file's bytes; a file that is not there counts as such. */
 uint64_t hw_fingerprint_file(uint64_t fingerprint, const char *path);
 /* All files of a model directory that a study depends on, and all of a data set with its gold. */

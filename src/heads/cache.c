@@ -12,7 +12,7 @@
 
 /* ---- fingerprints ------------------------------------------------------------------------------------------------ */
 
-static uint64_t add_bytes(uint64_t hash, const void *data, size_t size)
+uint64_t hw_fingerprint_bytes(uint64_t hash, const void *data, size_t size)
 {
     const uint8_t *bytes = data;
     if (!hash) hash = 0xcbf29ce484222325u;
@@ -20,14 +20,14 @@ static uint64_t add_bytes(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-uint64_t hw_fingerprint_text(uint64_t hash, const char *text) { return add_bytes(hash, text, strlen(text) + 1); }
+uint64_t hw_fingerprint_text(uint64_t hash, const char *text) { return hw_fingerprint_bytes(hash, text, strlen(text) + 1); }
 
 uint64_t hw_fingerprint_file(uint64_t hash, const char *path)
 {
     hw_map map;
     if (!hw_map_open(&map, path, NULL)) return hw_fingerprint_text(hash, "no file");
-    hash = add_bytes(hash, &map.size, sizeof map.size);
-    hash = add_bytes(hash, map.data, map.size);
+    hash = hw_fingerprint_bytes(hash, &map.size, sizeof map.size);
+    hash = hw_fingerprint_bytes(hash, map.data, map.size);
     hw_map_close(&map);
     return hash;
 }

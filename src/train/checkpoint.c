@@ -27,7 +27,7 @@ static const state_field fields[] = {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-static const char FORMAT[] = "headwise checkpoint 2";
+static const char FORMAT[] = "headwise checkpoint 3";
 
 static const char *field_text(hw_arena *arena, const state_field *f, const hw_run_state *state)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <headwise/decode.h>
+#include <headwise/heads.h>
 #include <headwise/metrics.h>
 
 enum { SAMPLES = 3 };
@@ -83,7 +84,16 @@ void hw_validator_free(hw_validator *v)
     free(v);
 }
 
-uint64_t hw_validator_fingerprint(const hw_validator *v) { return hw_corpus_fingerprint(v->corpus); }
+uint64_t hw_validator_fingerprint(const hw_validator *v)
+{
+    const hw_config *c = v->bundle->config;
+    uint64_t print = hw_corpus_fingerprint(v->corpus);
+    for (int64_t i = 0; i < v->count; i++) { /* unknown words have one id, and not one text */
+        print = hw_fingerprint_bytes(print, v->sources[i], v->source_bytes[i]);
+        print = hw_fingerprint_bytes(print, v->references[i].text, v->references[i].size);
+    }
+    return c->training.track_heads > 0 ? hw_fingerprint_set(print, v->bundle, c->data.dir, c->data.valid) : print;
+}
 
 static bool text_figures(hw_validator *v, const char **outputs, hw_validation *out, hw_error *err)
 {

@@ -18,7 +18,7 @@ typedef struct hw_validation {
 /* The configuration's validation set for this bundle, whose network may go on training. Both outlive the validator. */
 hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err);
 void hw_validator_free(hw_validator *v);
-/* hw_corpus_fingerprint of the set. */
+/* Of all that the figures depend on: ids, texts and, where heads are tracked, gold. */
 uint64_t hw_validator_fingerprint(const hw_validator *v);
 bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err);
 
