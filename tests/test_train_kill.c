@@ -14,7 +14,13 @@
 
 static hw_arena *arena;
 
-static void begin(void) { arena = train_begin(); }
+static void begin(void)
+{
+    const char *links = "";
+    arena = train_begin();
+    for (int i = 0; i < 40; i++) links = hw_arena_string(arena, "%s0-0\n", links);
+    scratch_text("data/train.align", links);
+}
 
 static int ended(pid_t child)
 {
@@ -57,6 +63,10 @@ START_TEST(killed_at_any_moment)
         "training.keep_checkpoints=2;training.save_every=3",
         "training.ema=0.8;training.validate_every=4;training.track_heads=6",
         "training.average=3;training.average_every=2;training.save_every=2;training.validate_every=0",
+        "training.head_l0.weight=0.01;training.patience=2;training.learning_rate=0.1;training.guided_alignment.weight=0.1;"
+        "training.drop_head.rate=0.2",
+        "text.tokenizer=sentencepiece;text.max_vocabulary=300;text.character_coverage=1;text.sampling=0.3;"
+        "text.shared_vocabulary=true",
     };
     enum { VARIANTS = sizeof variants / sizeof *variants };
     const char *asked = getenv("HEADWISE_KILLS");
