@@ -196,23 +196,6 @@ START_TEST(marks_give_back)
 }
 END_TEST
 
-START_TEST(huge_blocks_are_refused)
-{
-    static const struct {
-        size_t count, size;
-    } cases[] = {
-        {SIZE_MAX, 1}, {SIZE_MAX / 2, 1}, {SIZE_MAX - 63, 1}, {(size_t)1 << 33, (size_t)1 << 33}, {SIZE_MAX, SIZE_MAX}};
-    hw_arena *arena = hw_arena_new(0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        hw_error err = {""};
-        ck_assert_ptr_null(hw_arena_try(arena, cases[i].count, cases[i].size, &err));
-        ck_assert_msg(strstr(err.message, "out of memory: ") == err.message, "%s", err.message);
-    }
-    ck_assert_ptr_nonnull(hw_arena_try(arena, 10, 10, NULL));
-    hw_arena_free(arena);
-}
-END_TEST
-
 static hw_arena *volatile lost; /* where an abort ends a test, what it has is not lost to valgrind */
 
 START_TEST(huge_alloc_aborts)
@@ -420,7 +403,6 @@ Suite *test_base(void)
     tcase_add_test(t, marks_in_steps_never_ask_for_memory);
     tcase_add_test(t, reserved_memory_is_used);
     tcase_add_test(t, marks_give_back);
-    tcase_add_test(t, huge_blocks_are_refused);
     tcase_add_test_raise_signal(t, huge_alloc_aborts, SIGABRT);
     tcase_add_test_raise_signal(t, huge_calloc_aborts, SIGABRT);
     suite_add_tcase(suite, t);

@@ -72,8 +72,6 @@ void hw_arena_free(hw_arena *arena);    /* NULL is fine */
 void hw_arena_reset(hw_arena *arena);   /* all blocks are given back */
 void *hw_arena_alloc(hw_arena *arena, size_t bytes);                /* aborts when the machine has no memory left */
 void *hw_arena_calloc(hw_arena *arena, size_t count, size_t size);  /* zeroed */
-/* count x size bytes, for sizes that come from the user's data: NULL and a message where they cannot be had. */
-void *hw_arena_try(hw_arena *arena, size_t count, size_t size, hw_error *err);
 void *hw_arena_copy(hw_arena *arena, const void *data, size_t bytes);
 char *hw_arena_string(hw_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t hw_arena_used(const hw_arena *arena);   /* bytes handed out since the last reset */

@@ -143,15 +143,6 @@ void *hw_arena_alloc(hw_arena *arena, size_t bytes)
     return block;
 }
 
-void *hw_arena_try(hw_arena *arena, size_t count, size_t size, hw_error *err)
-{
-    size_t bytes;
-    void *block = __builtin_mul_overflow(count, size, &bytes) ? NULL : take(arena, bytes);
-    if (!block)
-        hw_fail(err, "out of memory: %.1f MiB more cannot be had", (double)count * (double)size / (1024.0 * 1024.0));
-    return block;
-}
-
 void *hw_arena_calloc(hw_arena *arena, size_t count, size_t size)
 {
     size_t bytes;
