@@ -123,6 +123,8 @@ void hw_reader_close(hw_reader *reader);
 /* 1: a line, ended by a 0 byte beyond its length and valid until the next call; 0: the end; -1: an error. */
 int hw_reader_line(hw_reader *reader, char **line, size_t *length, hw_error *err);
 int64_t hw_reader_number(const hw_reader *reader); /* of the last line read, from 1 */
+/* The number in its file's line, from 1, of the byte that is line[at]: a byte order mark before it counts. */
+int64_t hw_reader_byte(const hw_reader *reader, int64_t at);
 bool hw_reader_waiting(hw_reader *reader);         /* true if reading on would have to wait for more input */
 
 /* A file written whole or not at all. begin opens a temporary file beside PATH, `.NAME.headwise-XXXXXX.tmp`, another

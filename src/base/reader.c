@@ -27,6 +27,7 @@ struct hw_reader {
     size_t start, searched, end, capacity;
     int64_t number;
     bool begun, gzip, between_members;
+    int mark;                         /* the bytes of a byte order mark that was dropped from the last line read */
     z_stream stream;
     uint8_t *packed;                  /* gzip: BLOCK bytes as they stand in the file */
 };
@@ -215,10 +216,9 @@ int hw_reader_line(hw_reader *reader, char **line, size_t *length, hw_error *err
     if (found < 0 && size == 0) return 0;
     char *text = reader->buffer + reader->start;
     reader->start = reader->searched = reader->start + size + (found >= 0);
-    if (++reader->number == 1 && size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) {
-        text += 3;
-        size -= 3;
-    }
+    reader->mark = ++reader->number == 1 && size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0;
+    text += reader->mark;
+    size -= (size_t)reader->mark;
     if (found >= 0 && size > 0 && text[size - 1] == '\r') size--;
     text[size] = 0;
     *line = text;
@@ -227,6 +227,8 @@ int hw_reader_line(hw_reader *reader, char **line, size_t *length, hw_error *err
 }
 
 int64_t hw_reader_number(const hw_reader *reader) { return reader->number; }
+
+int64_t hw_reader_byte(const hw_reader *reader, int64_t at) { return at + reader->mark + 1; }
 
 bool hw_reader_waiting(hw_reader *reader)
 {

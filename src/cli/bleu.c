@@ -133,7 +133,7 @@ static int next_line(bleu_input *in, hw_error *err)
     int64_t bad = hw_utf8_invalid(text, in->line.size);
     if (bad < 0) return 1;
     hw_fail(err, "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; convert the file to UTF-8", in->path,
-            (long long)in->lines, (long long)bad + 1, (unsigned)(unsigned char)text[bad]);
+            (long long)in->lines, (long long)hw_reader_byte(in->reader, bad), (unsigned)(unsigned char)text[bad]);
     return -1;
 }
 

@@ -260,7 +260,7 @@ static int next_lines(hw_study_stream *s, hw_arena *arena, const char *text[2], 
         int64_t wrong = hw_utf8_invalid(line, bytes[i]);
         if (wrong >= 0) {
             hw_fail(err, "%s:%lld: byte %lld is not valid UTF-8; headwise reads UTF-8 only", s->path[i],
-                    (long long)hw_reader_number(s->reader[i]), (long long)wrong + 1);
+                    (long long)hw_reader_number(s->reader[i]), (long long)hw_reader_byte(s->reader[i], wrong));
             return -1;
         }
         text[i] = hw_arena_copy(arena, line, bytes[i] + 1);

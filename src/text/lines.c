@@ -29,21 +29,21 @@ int64_t hw_count_words(const char *text, size_t bytes)
     return count;
 }
 
-bool hw_check_utf8(const char *path, int64_t line, const char *text, size_t bytes, hw_error *err)
+bool hw_check_utf8(const char *path, int64_t line, int64_t first, const char *text, size_t bytes, hw_error *err)
 {
     int64_t at = hw_utf8_invalid(text, bytes);
     if (at < 0) return true;
     return hw_fail(err,
                    "%s:%" PRId64 ": byte %" PRId64 " is 0x%02X, which is not valid UTF-8; convert the file to UTF-8",
-                   path, line, at + 1, (unsigned)(uint8_t)text[at]);
+                   path, line, first + at, (unsigned)(uint8_t)text[at]);
 }
 
 int hw_next_line(hw_reader *reader, const char *path, char **line, size_t *bytes, hw_error *err)
 {
     int got = hw_reader_line(reader, line, bytes, err);
     const char *name = strcmp(path, "-") ? path : "standard input";
-    if (got == 1 && !hw_check_utf8(name, hw_reader_number(reader), *line, *bytes, err)) return -1;
-    return got;
+    if (got != 1) return got;
+    return hw_check_utf8(name, hw_reader_number(reader), hw_reader_byte(reader, 0), *line, *bytes, err) ? 1 : -1;
 }
 
 const char *hw_quote(char out[HW_QUOTE], const char *text, size_t bytes)

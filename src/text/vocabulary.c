@@ -82,7 +82,7 @@ static bool take_line(hw_vocabulary *v, const char *path, const char *line, size
 {
     int64_t id = v->tokens.count, number = id + 1;
     char quoted[HW_QUOTE];
-    if (!hw_check_utf8(path, number, line, bytes, err)) return false;
+    if (!hw_check_utf8(path, number, 1, line, bytes, err)) return false;
     if (id < HW_SPECIALS && (bytes != strlen(specials[id]) || memcmp(line, specials[id], bytes)))
         return wrong_special(path, id, hw_quote(quoted, line, bytes), err);
     if (!bytes)
