@@ -117,9 +117,9 @@ typedef struct hw_subword_options {
     int64_t lines;             /* use so many lines at most, evenly over the text; 0: all */
 } hw_subword_options;
 
-/* Trains a SentencePiece model on the lines of all files together, plain or gzip; blank lines and those of more than
- * 4,192 bytes are passed over. The model is the same on any machine. Errors: files, no text, a size that is too small
- * for the characters of the text. The caller frees it. */
+/* Trains a SentencePiece model on the lines of all files together, plain or gzip, which are read more than once; blank
+ * lines and those of more than 4,192 bytes are passed over. The model is the same on any machine. Errors: files, no
+ * text, a size that is too small for the characters of the text. The caller frees it. */
 hw_tokenizer *hw_tokenizer_train(const hw_subword_options *options, int count, const char *const *paths, hw_error *err);
 bool hw_tokenizer_has_model(const hw_tokenizer *t);
 /* Have both the same model, to the byte, or neither one? Models of the same pieces may still cut a line otherwise. */

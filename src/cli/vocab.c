@@ -152,7 +152,7 @@ static int run(hw_cli *cli)
     if (o.encode) return hw_vocab_encode(cli, &o);
     if (o.decode) return hw_vocab_decode(cli, &o);
     if (cli->argument_count) return o.train ? hw_vocab_train(cli, &o) : count(cli, &o);
-    hw_cli_say("vocab: too few arguments; a FILE is needed, - is standard input");
+    hw_cli_say("vocab: too few arguments; a FILE is needed%s", o.train ? "" : ", - is standard input");
     return HW_CLI_USAGE;
 }
 
@@ -162,17 +162,18 @@ const hw_cli_command hw_cli_vocab = {
     .most = -1,
     .takes = HW_CLI_JSON,
     .description =
-        "Counts the tokens of the files together, plain or compressed by gzip (- is standard input), and prints the "
-        "vocabulary: a token a line, <unk>, <s> and </s> first, then the commonest first. The number of a line, "
-        "from 0, is the token's id.\n"
+        "Counts the tokens of the files together, plain or compressed by gzip (-, but not with --train: standard "
+        "input), and prints the vocabulary: a token a line, <unk>, <s> and </s> first, then the commonest first. The "
+        "number of a line, from 0, is the token's id.\n"
         "\n"
         "Pieces of words (text.joiner) are tokens like others here, so a joiner changes nothing.\n"
         "\n"
         "Both sides of a corpus together make a shared vocabulary. Training needs none of this: it makes the "
         "vocabularies and models it needs from its training text.\n"
         "\n"
-        "With --train, --encode or --decode it makes or uses a model that cuts text into pieces instead. --encode and "
-        "--decode read standard input where no FILE is given and print a line for each line.",
+        "With --train, --encode or --decode it makes or uses a model that cuts text into pieces instead. --train reads "
+        "its files more than once, so they can be no pipes. --encode and --decode read standard input where no FILE is "
+        "given and print a line for each line, bytes that are not UTF-8 as U+FFFD.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .rules = rules,

@@ -60,6 +60,14 @@ const char *hw_quote(char out[HW_QUOTE], const char *text, size_t bytes)
     return out;
 }
 
+bool hw_check_rereadable(const char *path, hw_error *err)
+{
+    struct stat status;
+    if (!strcmp(path, "-")) return hw_fail(err, "standard input: it is read more than once; a file is needed");
+    if (stat(path, &status) || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return true;
+    return hw_fail(err, "%s: it is a pipe or a device, but it is read more than once; a file is needed", path);
+}
+
 bool hw_corpus_path(char path[HW_PATH], const char *directory, const char *prefix, const char *suffix, hw_error *err)
 {
     int size = snprintf(path, HW_PATH, "%s/%s.%s", directory, prefix, suffix);
@@ -67,10 +75,7 @@ bool hw_corpus_path(char path[HW_PATH], const char *directory, const char *prefi
     struct stat status;
     bool there = !stat(path, &status);
     if (!there) memcpy(path + size, ".gz", 4);
-    if (there || !stat(path, &status)) {
-        if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return true;
-        return hw_fail(err, "%s: it is a pipe or a device, but it is read more than once; a file is needed", path);
-    }
+    if (there || !stat(path, &status)) return hw_check_rereadable(path, err);
     if (errno == EACCES)
         return hw_fail(err, "%s/%s.%s: cannot be read: %s", directory, prefix, suffix, strerror(errno));
     return hw_fail(err, "%s/%s.%s: there is no such file, nor %s/%s.%s.gz", directory, prefix, suffix, directory,

@@ -284,6 +284,8 @@ hw_tokenizer *hw_tokenizer_train(const hw_subword_options *o, int count, const c
 {
     text x = {.count = count, .paths = paths};
     hw_sentencepiece *model = NULL;
+    for (int i = 0; i < count; i++)
+        if (!hw_check_rereadable(paths[i], err)) return NULL;
     if (!count_lines(&x)) {
         hw_fail(err, "%s", x.err.message);
     } else if (!x.total) {
