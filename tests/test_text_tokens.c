@@ -195,6 +195,36 @@ START_TEST(wrong_tokenizers_are_refused)
 }
 END_TEST
 
+/* What is behind the first tokens costs no memory but is counted. */
+START_TEST(tokens_behind_the_most_are_only_counted)
+{
+    static const hw_tokenizer_options kinds[] = {
+        {.name = "word"},
+        {.name = "char"},
+        {.name = "sentencepiece", .model = "tests/fixtures/sentencepiece/unigram.model"}};
+    const char *line = "ba  ka zo";
+    hw_error err;
+    hw_tokenizer *t = hw_tokenizer_new(&kinds[_i], &err);
+    hw_tokens all = hw_tokens_new(arena), some = hw_tokens_new(arena);
+    hw_tokenizer_encode(t, NULL, line, strlen(line), &all);
+    for (some.most = 1; some.most <= all.count; some.most++) {
+        ck_assert(hw_tokenizer_encode(t, NULL, line, strlen(line), &some));
+        ck_assert_int_eq(some.count, some.most);
+        ck_assert_int_eq(some.unread, all.count - some.most);
+        ck_assert_mem_eq(some.items[some.count - 1].text, all.items[some.count - 1].text, all.items[some.count - 1].bytes);
+    }
+    ck_assert_int_gt(some.most, 3);
+    char *unknown = hw_arena_calloc(arena, 1, 40000);
+    for (int i = 0; i < 10000; i++) memcpy(unknown + 4 * i, "\xE4\xB8\xAD ", 4);
+    size_t used = hw_arena_used(arena);
+    some.most = 10;
+    hw_tokenizer_encode(t, NULL, unknown, 39999, &some);
+    ck_assert_int_ge(some.unread, 9990);
+    ck_assert_uint_lt(hw_arena_used(arena) - used, 4096);
+    hw_tokenizer_free(t);
+}
+END_TEST
+
 /* ---- vocabulary -------------------------------------------------------------------------------------------------- */
 
 START_TEST(commonest_first_then_bytes)
@@ -384,6 +414,7 @@ Suite *test_text_tokens(void)
     tcase_add_test(c, a_word_that_cannot_be_cut_takes_no_time);
     tcase_add_loop_test(c, char_gives_back_every_line, 0, COUNT(hard_lines));
     tcase_add_test(c, char_cuts_code_points);
+    tcase_add_loop_test(c, tokens_behind_the_most_are_only_counted, 0, 3);
     tcase_add_test(c, ids_become_text);
     tcase_add_loop_test(c, wrong_tokenizers_are_refused, 0, COUNT(wrong_tokenizers));
     tcase_add_test(c, commonest_first_then_bytes);

@@ -49,11 +49,13 @@ typedef struct hw_token {
     int32_t id;
 } hw_token;
 
-/* A list of tokens that grows in an arena. Filled again it keeps its room. */
+/* A list of tokens that grows in an arena. Filled again it keeps its room. It takes `most` tokens, where that is not 0;
+ * those behind them are only counted, so that a line without end costs no memory that nobody reads. */
 typedef struct hw_tokens {
     hw_arena *arena;
     int64_t count, capacity;
     hw_token *items;
+    int64_t most, unread;
 } hw_tokens;
 hw_tokens hw_tokens_new(hw_arena *arena);
 void hw_tokens_add(hw_tokens *tokens, const char *text, size_t bytes, int32_t id);

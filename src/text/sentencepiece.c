@@ -128,8 +128,11 @@ static void add_piece(const char *piece, size_t bytes, void *context)
 {
     encoding *e = context;
     int32_t id = e->v ? hw_vocabulary_find(e->v, piece, bytes) : HW_UNKNOWN;
-    const char *text =
-        id == HW_UNKNOWN ? hw_arena_copy(e->tokens->arena, piece, bytes) : hw_vocabulary_token(e->v, id, NULL);
+    const char *text = piece;
+    if (id != HW_UNKNOWN)
+        text = hw_vocabulary_token(e->v, id, NULL);
+    else if (!hw_tokens_full(e->tokens))
+        text = hw_arena_copy(e->tokens->arena, piece, bytes);
     hw_tokens_add(e->tokens, text, bytes, id);
 }
 

@@ -107,6 +107,10 @@ hw_tokens hw_tokens_new(hw_arena *arena) { return (hw_tokens){.arena = arena}; }
 
 void hw_tokens_add(hw_tokens *tokens, const char *text, size_t bytes, int32_t id)
 {
+    if (hw_tokens_full(tokens)) {
+        tokens->unread++;
+        return;
+    }
     tokens->items = hw_grow(tokens->arena, tokens->items, tokens->count, &tokens->capacity, sizeof *tokens->items);
     tokens->items[tokens->count++] = (hw_token){.text = text, .bytes = bytes, .id = id};
 }

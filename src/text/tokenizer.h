@@ -26,6 +26,8 @@ struct hw_tokenizer {
     struct hw_sentencepiece *model; /* or NULL */
 };
 
+static inline bool hw_tokens_full(const hw_tokens *t) { return t->most && t->count == t->most; }
+
 /* Room for the text of all tokens, one byte more for each, and the 0 byte. */
 char *hw_tokens_room(hw_arena *arena, const hw_token *tokens, int64_t count);
 
