@@ -86,9 +86,12 @@ const char *hw_tokenizer_kind_name(int i);         /* the i-th kind's name; NULL
 
 /* Cuts a line (without its \n) into tokens, in place of what the list held. v gives the ids; NULL: all are HW_UNKNOWN
  * and no word is cut into pieces, which is how vocabularies are counted. Any bytes are taken, though callers check
- * UTF-8 before. */
-void hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes,
+ * UTF-8 before. False, and no tokens, where SentencePiece fails: the machine has no memory left for it, or the model is
+ * broken in a way that loading did not see. Without a model it does not fail. */
+bool hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes,
                          hw_tokens *tokens);
+/* Fails, saying so of a line. */
+bool hw_tokenizer_failed(const char *path, int64_t line, hw_error *err);
 
 /* Is it a piece of a word that goes on in the next token? Only where there is a joiner. */
 bool hw_tokenizer_goes_on(const hw_tokenizer *t, const hw_token *token);
@@ -97,7 +100,7 @@ bool hw_tokenizer_goes_on(const hw_tokenizer *t, const hw_token *token);
 hw_token hw_tokenizer_token(const hw_tokenizer *t, const hw_vocabulary *v, int32_t id);
 
 /* The text that tokens stand for, in the arena, ended by a 0 byte; *bytes, where not NULL, is its length. `word` puts
- * one blank between words and none after a joiner. */
+ * one blank between words and none after a joiner. NULL where SentencePiece fails. */
 char *hw_tokenizer_decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes);
 /* The same for ids; <s> and </s> are left out, an unknown word reads <unk> (sentencepiece: as its model shows it). */
 char *hw_tokenizer_decode_ids(const hw_tokenizer *t, const hw_vocabulary *v, hw_arena *arena, const int32_t *ids,

@@ -14,7 +14,7 @@ static bool is(const char *text, size_t bytes, const char *what, size_t size)
     return bytes == size && !memcmp(text, what, size);
 }
 
-static void encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens)
+static bool encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens)
 {
     (void)t;
     int step;
@@ -28,6 +28,7 @@ static void encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *li
             token = BLANK BLANK, size = 2 * BLANK_BYTES;
         hw_tokens_add(tokens, token, size, v ? hw_vocabulary_find(v, token, size) : HW_UNKNOWN);
     }
+    return true;
 }
 
 static char *decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)

@@ -190,8 +190,11 @@ static int read_input(input *in, hw_error *err)
     size_t bytes;
     int got = hw_next_line(in->reader, in->path, &line, &bytes, err);
     if (got != 1) return got;
-    hw_tokenizer_encode(in->side->tokenizer, in->side->vocabulary, line, bytes, &in->tokens);
-    in->line = (hw_filter_side){line, bytes, in->tokens.count};
+    if (!hw_tokenizer_encode(in->side->tokenizer, in->side->vocabulary, line, bytes, &in->tokens)) {
+        hw_tokenizer_failed(in->path, hw_reader_number(in->reader), err);
+        return -1;
+    }
+    in->line = (hw_filter_side){line, bytes, in->tokens.count + in->tokens.unread};
     return 1;
 }
 

@@ -136,9 +136,9 @@ static void add_piece(const char *piece, size_t bytes, void *context)
     hw_tokens_add(e->tokens, text, bytes, id);
 }
 
-static void encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens)
+static bool encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens)
 {
-    hw_spm_encode(t->model->spm, line, bytes, add_piece, &(encoding){v, tokens});
+    return hw_spm_encode(t->model->spm, line, bytes, add_piece, &(encoding){v, tokens});
 }
 
 typedef struct decoding {
@@ -164,7 +164,7 @@ static char *decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *toke
     for (int64_t i = 0; i < count; i++) pieces[i] = (hw_spm_text){tokens[i].text, tokens[i].bytes};
     decoding d = {.arena = arena};
     take_text("", 0, &d);
-    hw_spm_decode(t->model->spm, pieces, (size_t)count, take_text, &d);
+    if (!hw_spm_decode(t->model->spm, pieces, (size_t)count, take_text, &d)) return NULL;
     *bytes = d.bytes;
     return d.text;
 }

@@ -1,8 +1,7 @@
 // The one file of C++: SentencePiece's classes behind the functions of sentencepiece_shim.h.
 //
 // Every call into the library stands in a try block, because an exception must not reach C. Encoding and decoding fail
-// only where the machine has no memory left or the model is broken in a way that loading did not see; they then give
-// nothing, as for an empty line.
+// only where the machine has no memory left or the model is broken in a way that loading did not see.
 #include "text/sentencepiece_shim.h"
 
 #include <sentencepiece_processor.h>
@@ -189,13 +188,15 @@ extern "C" bool hw_spm_is_unigram(const hw_spm *m) { return m->unigram; }
 
 extern "C" bool hw_spm_is_bpe(const hw_spm *m) { return m->bpe; }
 
-extern "C" void hw_spm_encode(const hw_spm *m, const char *text, size_t bytes, hw_spm_sink sink, void *context)
+extern "C" bool hw_spm_encode(const hw_spm *m, const char *text, size_t bytes, hw_spm_sink sink, void *context)
 {
     try {
         std::vector<std::string> pieces;
-        if (!m->processor.Encode({text, bytes}, &pieces).ok()) return;
+        if (!m->processor.Encode({text, bytes}, &pieces).ok()) return false;
         for (const std::string &piece : pieces) sink(piece.data(), piece.size(), context);
+        return true;
     } catch (const std::exception &) {
+        return false;
     }
 }
 
@@ -209,15 +210,18 @@ extern "C" void hw_spm_locate(const hw_spm *m, const char *text, size_t bytes, h
     }
 }
 
-extern "C" void hw_spm_decode(const hw_spm *m, const hw_spm_text *pieces, size_t count, hw_spm_sink sink, void *context)
+extern "C" bool hw_spm_decode(const hw_spm *m, const hw_spm_text *pieces, size_t count, hw_spm_sink sink, void *context)
 {
     try {
         std::vector<std::string> texts;
         texts.reserve(count);
         for (size_t i = 0; i < count; i++) texts.emplace_back(pieces[i].text, pieces[i].bytes);
         std::string text;
-        if (m->processor.Decode(texts, &text).ok()) sink(text.data(), text.size(), context);
+        if (!m->processor.Decode(texts, &text).ok()) return false;
+        sink(text.data(), text.size(), context);
+        return true;
     } catch (const std::exception &) {
+        return false;
     }
 }
 

@@ -37,19 +37,20 @@ bool hw_spm_is_bpe(const hw_spm *m);
 /* Text is handed over in pieces, valid during the call. */
 typedef void (*hw_spm_sink)(const char *text, size_t bytes, void *context);
 
-/* Cuts a text into pieces, each given to the sink; one that the model lacks as the text that it is. */
-void hw_spm_encode(const hw_spm *m, const char *text, size_t bytes, hw_spm_sink sink, void *context);
+/* Cuts a text into pieces, each given to the sink; one that the model lacks as the text that it is. False
+ * where the library fails. */
+bool hw_spm_encode(const hw_spm *m, const char *text, size_t bytes, hw_spm_sink sink, void *context);
 
 /* The same pieces, each as the bytes of the text that it stands for, which may be none. */
 typedef void (*hw_spm_places)(size_t begin, size_t end, void *context);
 void hw_spm_locate(const hw_spm *m, const char *text, size_t bytes, hw_spm_places sink, void *context);
 
-/* Gives the text of the pieces to the sink, at once. */
+/* Gives the text of the pieces to the sink, at once. False where the library fails. */
 typedef struct hw_spm_text {
     const char *text;
     size_t bytes;
 } hw_spm_text;
-void hw_spm_decode(const hw_spm *m, const hw_spm_text *pieces, size_t count, hw_spm_sink sink, void *context);
+bool hw_spm_decode(const hw_spm *m, const hw_spm_text *pieces, size_t count, hw_spm_sink sink, void *context);
 
 typedef struct hw_spm_training {
     bool bpe; /* else unigram */

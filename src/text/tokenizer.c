@@ -4,6 +4,7 @@
  * vocabulary, also where a model of its own finds the pieces (SentencePiece). */
 #include "text/tokenizer.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,11 +116,19 @@ void hw_tokens_add(hw_tokens *tokens, const char *text, size_t bytes, int32_t id
     tokens->items[tokens->count++] = (hw_token){.text = text, .bytes = bytes, .id = id};
 }
 
-void hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes,
+bool hw_tokenizer_encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes,
                          hw_tokens *tokens)
 {
-    tokens->count = 0;
-    t->kind->encode(t, v, line, bytes, tokens);
+    tokens->count = tokens->unread = 0;
+    if (t->kind->encode(t, v, line, bytes, tokens)) return true;
+    tokens->count = tokens->unread = 0;
+    return false;
+}
+
+bool hw_tokenizer_failed(const char *path, int64_t line, hw_error *err)
+{
+    return hw_fail(err, "%s:%" PRId64 ": SentencePiece fails at this line; there may be too little memory for it", path,
+                   line);
 }
 
 bool hw_tokenizer_goes_on(const hw_tokenizer *t, const hw_token *token)

@@ -11,8 +11,8 @@ typedef struct hw_tokenizer_kind {
     bool joins;  /* takes a joiner, and files hold text that was cut already */
     bool models; /* needs a model of its own, see sentencepiece.h */
     /* Adds the tokens of the line; v may be NULL, see hw_tokenizer_encode. */
-    void (*encode)(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens);
-    /* The text of the tokens in the arena, ended by a 0 byte beyond *bytes. */
+    bool (*encode)(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens);
+    /* The text of the tokens in the arena, ended by a 0 byte beyond *bytes; or NULL. */
     char *(*decode)(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes);
 } hw_tokenizer_kind;
 

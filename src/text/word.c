@@ -61,7 +61,7 @@ static bool add_pieces(const hw_tokenizer *t, const hw_vocabulary *v, const char
     return count > 0;
 }
 
-static void encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens)
+static bool encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *line, size_t bytes, hw_tokens *tokens)
 {
     const char *at = line, *word;
     size_t size;
@@ -70,6 +70,7 @@ static void encode(const hw_tokenizer *t, const hw_vocabulary *v, const char *li
         if (id == HW_UNKNOWN && v && t->mark_bytes && add_pieces(t, v, word, size, tokens)) continue;
         hw_tokens_add(tokens, word, size, id);
     }
+    return true;
 }
 
 static char *decode(const hw_tokenizer *t, hw_arena *arena, const hw_token *tokens, int64_t count, size_t *bytes)
