@@ -121,6 +121,31 @@ START_TEST(links_stay_with_their_pairs)
 }
 END_TEST
 
+/* Links of words without end would be more links of tokens than memory holds. */
+START_TEST(long_words_are_not_linked)
+{
+    hw_error err;
+    char word[1101] = "";
+    memset(word, 'a', sizeof word - 1);
+    tokenizer = tokenizer_of("char", NULL);
+    hw_side source = side_of("en", "a"), target = side_of("fr", "a");
+    scratch_text("train.en", hw_arena_string(arena, "a\nb %s\n", word));
+    scratch_text("train.fr", hw_arena_string(arena, "a\n%s\n", word));
+    scratch_text("train.align", "0-0\n0-0\n");
+    hw_corpus *corpus = load(&source, &target, &(hw_corpus_options){.alignment = "align"});
+    ck_assert_int_eq(whole_batch(corpus)->links[1].count, 1100);
+    hw_corpus_free(corpus);
+    const char *align = scratch_text("train.align", "0-0\n0-0 1-0\n"), *directory = scratch_root();
+    ck_assert_ptr_null(
+        hw_corpus_load(directory, "train", &source, &target, &(hw_corpus_options){.alignment = "align"}, &err));
+    ck_assert_str_eq(err.message,
+                     hw_arena_string(arena,
+                                     "%s:2: these links of words would be more than 1048576 links of tokens, so long "
+                                     "are the words; leave the pair out, or set data.max_length",
+                                     align));
+}
+END_TEST
+
 /* Another alignment is another corpus, and none is none. */
 START_TEST(fingerprints_know_links)
 {
@@ -517,6 +542,7 @@ Suite *test_guided(void)
     tcase_add_checked_fixture(links, begin, end);
     tcase_add_test(links, cross_entropy_of_known_rows);
     tcase_add_test(links, links_stay_with_their_pairs);
+    tcase_add_test(links, long_words_are_not_linked);
     tcase_add_test(links, fingerprints_know_links);
     ADD_ROWS(links, pieces_have_the_links_of_their_word, cuts);
     tcase_add_loop_test(links, links_follow_other_cuts, 0, 3);

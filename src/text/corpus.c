@@ -245,15 +245,14 @@ static bool take_links(hw_corpus *corpus, alignment *a, const input *source, con
 {
     const input *const sides[] = {source, target};
     hw_arena *arena = a->links.arena;
-    hw_arena_mark mark = hw_arena_begin(arena);
     hw_word_links w = {0};
     for (int s = 0; s < 2; s++)
         w.tokens[s] = hw_word_tokens(sides[s]->side, sides[s]->line.line, sides[s]->line.bytes, &sides[s]->tokens,
                                      arena, &w.words[s]);
-    bool good = hw_link_store_add(&corpus->links, &w, a->links.items, a->links.count, &corpus->place, err);
-    hw_arena_end(arena, mark);
+    if (!hw_links_fit(&w, a->links.items, a->links.count, a->path, hw_reader_number(a->reader), err)) return false;
     corpus->counts.aligned += a->links.count > 0;
-    return good;
+    return hw_link_store_add(&corpus->links, &w, a->links.items, a->links.count, &corpus->place, err) ||
+           hw_fail_in(err, "%s: ", source->path);
 }
 
 /* Reads on to the end of the longer side, so that the message can say both lengths. */
@@ -283,9 +282,8 @@ static bool take_pair(hw_corpus *corpus, hw_filter *filter, const input *source,
         return true;
     }
     const hw_tokens *s = &source->tokens, *t = &target->tokens;
-    if (!make_room(corpus, s->count + t->count, err) ||
-        (links->reader && !take_links(corpus, links, source, target, err)))
-        return hw_fail_in(err, "%s: ", source->path);
+    if (!make_room(corpus, s->count + t->count, err)) return hw_fail_in(err, "%s: ", source->path);
+    if (links->reader && !take_links(corpus, links, source, target, err)) return false;
     int32_t *ids = next_ids(corpus);
     for (int64_t i = 0; i < s->count; i++) *ids++ = s->items[i].id;
     for (int64_t i = 0; i < t->count; i++) *ids++ = t->items[i].id;

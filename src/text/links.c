@@ -2,6 +2,7 @@
  * pair goes into a batch. They lie in arrays like the ids of a corpus, which go to a file where they become large. */
 #include "text/links.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,19 @@ static int by_target(const void *left, const void *right)
     const hw_link *a = left, *b = right;
     if (a->target != b->target) return a->target < b->target ? -1 : 1;
     return (a->source > b->source) - (a->source < b->source);
+}
+
+bool hw_links_fit(const hw_word_links *w, const hw_link *links, int64_t count, const char *path, int64_t line,
+                  hw_error *err)
+{
+    int64_t size = 0;
+    for (int64_t i = 0; i < count && size <= HW_MOST_LINKS; i++)
+        size += (int64_t)w->tokens[0][links[i].source] * w->tokens[1][links[i].target];
+    if (size <= HW_MOST_LINKS) return true;
+    return hw_fail(err,
+                   "%s:%" PRId64 ": these links of words would be more than %d links of tokens, so long are the words; "
+                   "leave the pair out, or set data.max_length",
+                   path, line, HW_MOST_LINKS);
 }
 
 bool hw_link_store_add(hw_link_store *s, const hw_word_links *w, hw_link *links, int64_t count,

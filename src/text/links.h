@@ -35,6 +35,12 @@ typedef struct hw_link_store {
     int64_t pairs;
 } hw_link_store;
 
+/* Links of words become links of their tokens, a pair's HW_MOST_LINKS at most. Fails where there are more, which come of
+ * words that are no words, naming file and line. */
+enum { HW_MOST_LINKS = 1 << 20 };
+bool hw_links_fit(const hw_word_links *words, const hw_link *links, int64_t count, const char *path, int64_t line,
+                  hw_error *err);
+
 /* Those of the next pair, which may be none. links: the caller's, put in another order. */
 bool hw_link_store_add(hw_link_store *s, const hw_word_links *words, hw_link *links, int64_t count,
                        const hw_store_place *place, hw_error *err);
