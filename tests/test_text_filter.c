@@ -84,6 +84,10 @@ START_TEST(each_filter_counts_what_it_drops)
     int64_t sum = n->pairs;
     for (int i = 0; i < HW_DROPS; i++) sum += n->dropped[i];
     ck_assert_int_eq(sum, n->lines);
+    ck_assert_int_eq(n->too_long.pairs, n->dropped[HW_DROP_LONG]);
+    if (n->too_long.pairs)
+        ck_assert_str_eq(hw_too_long_describe(&n->too_long, "x", arena),
+                         "x:10: the line has 5 tokens, more than the 4 that are read");
     hw_corpus_free(corpus);
 }
 END_TEST

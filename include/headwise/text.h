@@ -196,6 +196,19 @@ typedef enum hw_drop {
     HW_DROPS
 } hw_drop;
 
+/* Pairs that are left out because a side has more than `most` tokens (0: none is), since what is done with them costs
+ * the square of that: how many, and the first of them. */
+typedef struct hw_too_long {
+    int64_t most, pairs;
+    int side;             /* 0: its source, 1: its target, */
+    int64_t line, tokens; /* where that stands in its file, from 1, and how many it has */
+} hw_too_long;
+/* Is the pair of this line such a one? It is counted. */
+bool hw_too_long_pair(hw_too_long *t, int64_t source_tokens, int64_t target_tokens, int64_t line);
+/* The first of them in words, "d/test.en:3: the line has 20000 tokens, more than the 1024 that are read", in the arena.
+ * path: of the side's file. */
+const char *hw_too_long_describe(const hw_too_long *t, const char *path, hw_arena *arena);
+
 /* What is dropped beside blank ones, and where a corpus is kept. */
 typedef struct hw_corpus_options {
     int64_t max_length;   /* tokens of a side at most; 0: no limit */
@@ -213,6 +226,7 @@ typedef struct hw_corpus_counts {
     int64_t lines;                          /* of each file */
     int64_t pairs;                          /* kept */
     int64_t dropped[HW_DROPS];              /* lines = pairs + all of these */
+    hw_too_long too_long;                   /* those of HW_DROP_LONG */
     int64_t source_tokens, target_tokens;   /* of the pairs kept, without special tokens */
     int64_t source_unknown, target_unknown; /* how many of them the vocabulary lacks */
     int64_t source_longest, target_longest; /* the longest sentence kept, in tokens */

@@ -259,9 +259,11 @@ static bool take_links(hw_corpus *corpus, alignment *a, const input *source, con
 static bool different_lengths(input *source, input *target, hw_error *err)
 {
     input *sides[2] = {source, target};
+    char *line;
+    size_t bytes;
     for (int i = 0; i < 2; i++) {
         int got;
-        while ((got = read_input(sides[i], err)) == 1) continue;
+        while ((got = hw_next_line(sides[i]->reader, sides[i]->path, &line, &bytes, err)) == 1) continue;
         if (got < 0) return false;
     }
     return hw_fail(err, "%s has %" PRId64 " %s, but %s has %" PRId64 "; line by line they must be translations",
@@ -300,10 +302,22 @@ static bool end_alignment(const alignment *a, const input *source, hw_error *err
     return !got || (got == 1 && other_length(a, source, err));
 }
 
+/* What a line needs in memory goes with it. */
+static hw_tokens tokens_of_line(hw_arena *arena, const hw_filter *filter)
+{
+    hw_tokens tokens = hw_tokens_new(arena);
+    tokens.most = filter->options->max_length;
+    return tokens;
+}
+
 static bool read_pairs(hw_corpus *corpus, hw_filter *filter, input *source, input *target, alignment *links,
-                       hw_error *err)
+                       hw_arena *arena, hw_error *err)
 {
     for (;;) {
+        hw_arena_reset(arena);
+        source->tokens = tokens_of_line(arena, filter);
+        target->tokens = tokens_of_line(arena, filter);
+        links->links = (hw_link_list){.arena = arena};
         int got = read_input(source, err), other = got < 0 ? got : read_input(target, err);
         if (got < 0 || other < 0) return false;
         if (got != other) return different_lengths(source, target, err);
@@ -323,19 +337,20 @@ hw_corpus *hw_corpus_load(const char *directory, const char *prefix, const hw_si
     static const hw_corpus_options all = {0};
     hw_corpus *corpus = hw_corpus_new();
     hw_filter filter = {.options = options ? options : &all};
+    filter.too_long.most = filter.options->max_length;
     corpus->place = filter.place = (hw_store_place){filter.options->scratch, filter.options->memory};
     hw_arena *scratch = hw_arena_new(0);
-    input in = {.side = source, .tokens = hw_tokens_new(scratch)};
-    input out = {.side = target, .tokens = hw_tokens_new(scratch)};
-    alignment links = {.links = {.arena = scratch}};
+    input in = {.side = source}, out = {.side = target};
+    alignment links = {0};
     const char *suffix = filter.options->alignment;
     corpus->aligned = suffix;
     bool good = open_input(&in, directory, prefix, err) && open_input(&out, directory, prefix, err) &&
                 (!suffix || open_alignment(&links, directory, prefix, suffix, err)) &&
-                read_pairs(corpus, &filter, &in, &out, &links, err);
+                read_pairs(corpus, &filter, &in, &out, &links, scratch, err);
     hw_reader_close(in.reader);
     hw_reader_close(out.reader);
     hw_reader_close(links.reader);
+    corpus->counts.too_long = filter.too_long;
     hw_arena_free(scratch);
     hw_filter_clear(&filter);
     if (good) return corpus;

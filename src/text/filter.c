@@ -5,6 +5,7 @@
  * million. */
 #include "text/filter.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "text/lines.h"
@@ -60,6 +61,25 @@ static bool seen_before(hw_filter *f, const hw_filter_side *source, const hw_fil
 
 static bool blank(const hw_filter_side *side) { return !side->tokens || !hw_count_words(side->line, side->bytes); }
 
+bool hw_too_long_pair(hw_too_long *t, int64_t source_tokens, int64_t target_tokens, int64_t line)
+{
+    const int64_t tokens[] = {source_tokens, target_tokens};
+    int side = source_tokens <= t->most;
+    if (!t->most || tokens[side] <= t->most) return false;
+    if (!t->pairs++) {
+        t->side = side;
+        t->line = line;
+        t->tokens = tokens[side];
+    }
+    return true;
+}
+
+const char *hw_too_long_describe(const hw_too_long *t, const char *path, hw_arena *arena)
+{
+    return hw_arena_string(arena, "%s:%" PRId64 ": the line has %" PRId64 " tokens, more than the %" PRId64
+                                  " that are read", path, t->line, t->tokens, t->most);
+}
+
 static bool longer_than(const hw_filter_side *a, const hw_filter_side *b, double ratio)
 {
     return (double)a->tokens > ratio * (double)b->tokens;
@@ -71,9 +91,10 @@ bool hw_filter_pair(hw_filter *f, const hw_filter_side *source, const hw_filter_
     const hw_corpus_options *o = f->options;
     bool before = false;
     *drop = HW_DROPS;
+    f->lines++;
     if (blank(source) || blank(target))
         *drop = HW_DROP_BLANK;
-    else if (o->max_length && (source->tokens > o->max_length || target->tokens > o->max_length))
+    else if (hw_too_long_pair(&f->too_long, source->tokens, target->tokens, f->lines))
         *drop = HW_DROP_LONG;
     else if (o->max_ratio > 0 &&
              (longer_than(source, target, o->max_ratio) || longer_than(target, source, o->max_ratio)))

@@ -17,7 +17,8 @@ typedef struct hw_filter {
     const hw_corpus_options *options;
     hw_store_place place;
     hw_store seen; /* [slots] hashes of the pairs kept so far; 0: free */
-    int64_t count, slots;
+    int64_t count, slots, lines;
+    hw_too_long too_long;
 } hw_filter;
 
 /* Why the pair is not wanted, or HW_DROPS, into *drop. False where there is no memory left to remember pairs. */
