@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,6 +132,40 @@ START_TEST(many_lines_take_no_more_memory)
                   o->err);
     ck_assert(lines[0] == 9000 && lines[1] == 30000);
     ck_assert_msg(kilobytes[1] - kilobytes[0] < FEW_KILOBYTES, "%d kB, then %d kB", kilobytes[0], kilobytes[1]);
+}
+END_TEST
+
+static long peak_of_children(void)
+{
+    struct rusage used;
+    return getrusage(RUSAGE_CHILDREN, &used) ? -1 : used.ru_maxrss;
+}
+
+/* Lines that are mostly blank, and one of very many words: what is not read further takes no memory. */
+START_TEST(long_lines_take_no_more_memory)
+{
+    enum { LINES = 24, BYTES = 1 << 20 };
+    static const char *const calls[] = {"score @/model @/long @/long", "translate @/model @/long --max-length 3"};
+    char *text = calloc(1, LINES * BYTES + 1);
+    for (int i = 0; i < LINES; i++) {
+        memset(text + i * BYTES, ' ', BYTES - 1);
+        memcpy(text + i * BYTES, "the cat", 7);
+        text[(i + 1) * BYTES - 1] = '\n';
+    }
+    if (_i) {
+        for (int i = 0; i < 4 * BYTES; i++) text[i] = i % 2 ? ' ' : 'a';
+        text[4 * BYTES] = 0;
+    }
+    scratch_text("long", "the cat\n");
+    const outcome *o = run_program(scratch_words(calls[_i]));
+    ck_done(o);
+    long before = peak_of_children();
+    scratch_text("long", text);
+    o = run_program(scratch_words(calls[_i]));
+    ck_done(o);
+    ck_assert_int_eq(lines_in(o->out), _i ? 1 : LINES);
+    ck_assert_msg(peak_of_children() - before < 32 << 10, "%ld kB, then %ld kB", before, peak_of_children());
+    free(text);
 }
 END_TEST
 
@@ -577,6 +612,7 @@ Suite *test_translate(void)
     tcase_add_test(c, a_file_is_read_plain_or_compressed);
     tcase_add_test(c, many_lines_keep_their_order);
     tcase_add_test(c, many_lines_take_no_more_memory);
+    tcase_add_loop_test(c, long_lines_take_no_more_memory, 0, 2);
     tcase_add_test(c, bytes_that_are_not_text_are_read_all_the_same);
     tcase_add_test(c, the_output_is_flushed_when_the_input_pauses);
     tcase_add_test(c, json_tells_tokens_scores_and_attention);

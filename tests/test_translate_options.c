@@ -147,7 +147,7 @@ START_TEST(mended_prefixes_are_counted)
     const outcome *o = feed("the cat\n", "translate @/mended --max-length 1 --prefix-file @/prefixes");
     ck_assert_int_eq(o->status, 1);
     ck_assert_str_eq(o->out, "");
-    ck_assert_ptr_nonnull(strstr(o->err, "/prefixes:1: the prefix has 2 tokens, but decoding.max_length is 1\n"));
+    ck_assert_ptr_nonnull(strstr(o->err, "/prefixes:1: the prefix has 2 tokens, but it can have 1 at most (decoding.max_length)\n"));
 }
 END_TEST
 
@@ -335,7 +335,9 @@ static const struct {
     {1, "translate @/model --prefix-file -",
      "standard input: it is no file; prefixes are read more than once, so a pipe or a device will not do"},
     {1, "translate @/model --prefix-file @/prefixes --max-length 4",
-     "@/prefixes:2: the prefix has 5 tokens, but decoding.max_length is 4"},
+     "@/prefixes:2: the prefix has 5 tokens, but it can have 4 at most (decoding.max_length)"},
+    {1, "translate @/model --prefix-file @/prefixes --max-length 0 --longest-source 4",
+     "@/prefixes:2: the prefix has 5 tokens, but it can have 4 at most (decoding.max_length)"},
     {1, "translate @/model --ensemble @/none", "@/none: there is no such model directory"},
     {1, "translate @/model --ensemble @/model --ensemble @/words",
      "@/model and @/words: the target vocabularies are not the same: 17 and 5 tokens; an ensemble needs one"},

@@ -142,7 +142,8 @@ typedef struct hw_translation {
     hw_ids source;                   /* its tokens' ids, */
     const hw_token *source_tokens;   /* and their text: [source.count] */
     int64_t unread;                  /* tokens of the line behind these, beyond the longest source; nearly always 0 */
-    int64_t count;                   /* translations, the best first; 0 where there is none */
+    int64_t count;                   /* translations, the best first; 0 where there is none: */
+    bool broken;                     /* SentencePiece failed; else the network's numbers are not finite */
     const char *const *texts;        /* [count] each ended by a 0 byte */
     const hw_hypothesis *hypotheses; /* [count]; NULL for a blank line, whose one translation is empty */
 } hw_translation;
@@ -170,7 +171,9 @@ typedef struct hw_text {
 /* The same, each translation beginning with the words of its prefix (text NULL or blank: with any). A blank line's
  * translation stays empty. */
 const hw_translation *hw_translate_from(hw_translator *t, int64_t count, const hw_text *lines, const hw_text *prefixes);
-/* How many tokens a prefix is. */
+/* How many tokens a prefix is, and how many it may have: max_length or, where that is 0, as many as a source. What is
+ * behind them is not read. */
 int64_t hw_translator_prefix_tokens(hw_translator *t, hw_text prefix);
+int64_t hw_translator_longest_prefix(const hw_translator *t);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/lines.h"
 #include "cli/model_json.h"
 
 enum { WINDOW = 4096 }; /* pairs */
@@ -37,8 +37,10 @@ typedef struct job {
     hw_runner *runner;
     hw_arena *arena; /* of one window */
     side sides[2];
-    bool long_pair[WINDOW]; /* longer than is read, and empty therefore */
-    int64_t longest, count, done, failed, unread;
+    bool no_score[WINDOW]; /* nothing was read of it */
+    hw_too_long too_long;
+    size_t bytes; /* in this window */
+    int64_t count, done, failed, broken;
 } job;
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -53,12 +55,15 @@ static int next_line(job *j, side *s, int64_t i, hw_error *err)
     int64_t bad = hw_utf8_invalid(line, bytes);
     if (bad >= 0) {
         hw_fail(err, "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; convert the file to UTF-8", s->path,
-                (long long)hw_reader_number(s->reader), (long long)bad + 1, (unsigned)(unsigned char)line[bad]);
+                (long long)hw_reader_number(s->reader), (long long)hw_reader_byte(s->reader, bad),
+                (unsigned)(unsigned char)line[bad]);
         return -1;
     }
+    j->bytes += bytes;
     s->tokens[i] = hw_tokens_new(j->arena);
+    s->tokens[i].most = j->too_long.most;
     const char *copy = hw_arena_copy(j->arena, line, bytes + 1); /* tokens point into it */
-    hw_tokenizer_encode(s->reads.tokenizer, s->reads.vocabulary, copy, bytes, &s->tokens[i]);
+    j->no_score[i] |= !hw_tokenizer_encode(s->reads.tokenizer, s->reads.vocabulary, copy, bytes, &s->tokens[i]);
     s->ids[i] = hw_token_ids(&s->tokens[i], j->arena);
     return 1;
 }
@@ -81,33 +86,34 @@ static int fail_lengths(job *j, const int got[2], hw_error *err)
 }
 
 /* Attention costs the square of a line's length: what is too long for that has no score. */
-static void limit_pair(job *j, int64_t i)
+static void look_at_pair(job *j, int64_t i)
 {
-    j->long_pair[i] = false;
-    for (int s = 0; s < 2; s++) {
-        int64_t tokens = j->sides[s].tokens[i].count;
-        if (tokens <= j->longest || j->long_pair[i]) continue;
-        if (!j->unread++)
-            hw_cli_say("%s:%lld: the line has %lld tokens, more than the %lld that are read; its pair has no score, and "
-                       "so have all like it",
-                       j->sides[s].path, (long long)hw_reader_number(j->sides[s].reader), (long long)tokens,
-                       (long long)j->longest);
-        j->long_pair[i] = true;
-    }
-    for (int s = 0; s < 2 && j->long_pair[i]; s++) j->sides[s].tokens[i].count = j->sides[s].ids[i].count = 0;
+    side *s = j->sides;
+    hw_too_long *t = &j->too_long;
+    int64_t line = hw_reader_number(s[0].reader);
+    j->broken += j->no_score[i];
+    if (!j->no_score[i])
+        j->no_score[i] = hw_too_long_pair(t, s[0].tokens[i].count + s[0].tokens[i].unread,
+                                          s[1].tokens[i].count + s[1].tokens[i].unread, line);
+    if (t->pairs == 1 && t->line == line)
+        hw_cli_say("%s; its pair has no score, and so have all like it",
+                   hw_too_long_describe(t, s[t->side].path, j->arena));
+    for (int k = 0; k < 2 && j->no_score[i]; k++) s[k].tokens[i].count = s[k].ids[i].count = 0;
 }
 
 /* 1: go on afterwards, 0: that was the end, -1: an error behind the pairs that were read. */
 static int read_window(job *j, hw_error *err)
 {
     hw_arena_reset(j->arena);
-    for (j->count = 0; j->count < WINDOW; j->count++) {
+    j->bytes = 0;
+    for (j->count = 0; j->count < WINDOW && j->bytes < HW_CLI_WINDOW_BYTES; j->count++) {
         int got[2];
+        j->no_score[j->count] = false;
         for (int s = 0; s < 2; s++)
             if ((got[s] = next_line(j, &j->sides[s], j->count, err)) < 0) return -1;
         if (got[0] != got[1]) return fail_lengths(j, got, err);
         if (!got[0]) return 0;
-        limit_pair(j, j->count);
+        look_at_pair(j, j->count);
     }
     return 1;
 }
@@ -154,7 +160,7 @@ static void print_window(job *j, hw_real *nll)
         double sum = 0;
         for (int64_t t = 0; t <= tokens->count; t++) sum += (double)nll[t];
         j->failed += !isfinite(sum);
-        if (j->long_pair[i]) sum = (double)(nll[0] = (hw_real)NAN);
+        if (j->no_score[i]) sum = (double)(nll[0] = (hw_real)NAN);
         if (j->cli->json)
             print_json(tokens, sum, nll);
         else if (j->tokens)
@@ -197,14 +203,16 @@ static int score(hw_cli *cli, const options *o, const hw_bundle *bundle)
 {
     hw_error err;
     job *j = hw_arena_calloc(cli->arena, 1, sizeof *j);
-    *j = (job){.cli = cli, .tokens = o->tokens, .longest = hw_longest_source(bundle->config),
+    *j = (job){.cli = cli, .tokens = o->tokens, .too_long.most = hw_longest_source(bundle->config),
                .runner = hw_runner_new(bundle->network), .arena = hw_arena_new(0)};
     int status = open_sides(j, bundle, &err) && score_all(j, &err) ? HW_CLI_DONE : hw_cli_fail(&err);
     const struct {
         int64_t count;
         const char *why;
-    } without[] = {{j->failed, "the network's numbers are not finite"}, {j->unread, "they are too long"}};
-    for (int i = 0; i < 2; i++) {
+    } without[] = {{j->failed, "the network's numbers are not finite"},
+                 {j->too_long.pairs, "they are too long"},
+                 {j->broken, HW_CLI_BROKEN}};
+    for (int i = 0; i < 3; i++) {
         if (!without[i].count) continue;
         hw_cli_say("of %lld %s %lld %s no score: %s", (long long)j->done, hw_plural(j->done, "pair", "pairs"),
                    (long long)without[i].count, hw_plural(without[i].count, "has", "have"), without[i].why);

@@ -11,9 +11,8 @@
 #include "cli/translate.h"
 
 enum {
-    WINDOW_BYTES = 1 << 22, /* text of a window at most */
-    WINDOW_BATCHES = 16,    /* batches a thread in it at most */
-    EXAMINED = 64,          /* lines at most whose attention is kept at once */
+    WINDOW_BATCHES = 16, /* batches a thread in a window at most */
+    EXAMINED = 64,       /* lines at most whose attention is kept at once */
 };
 
 typedef struct options {
@@ -43,7 +42,7 @@ typedef struct job {
     hw_cli_ensemble models;
     hw_translator *translator;
     hw_translate_input input;
-    int64_t done, failed;
+    int64_t done, failed, broken;
     int64_t trained, longer, longest, longest_line; /* lines of more tokens than any of training; trained 0: unknown */
     bool warned_long;
     hw_cli_progress progress;
@@ -56,7 +55,8 @@ typedef struct job {
 static void look_at(job *j, int64_t number, const hw_translation *t)
 {
     int64_t tokens = t->source.count + t->unread;
-    j->failed += !t->count;
+    j->failed += !t->count && !t->broken;
+    j->broken += t->broken;
     if (j->trained && tokens > j->trained) {
         j->longer++;
         if (tokens > j->longest) {
@@ -67,7 +67,7 @@ static void look_at(job *j, int64_t number, const hw_translation *t)
     if (!t->unread || j->warned_long) return;
     j->warned_long = true;
     hw_cli_say("%s:%lld: %lld tokens are too many; the first %lld %s translated, and so of all such lines",
-               j->input.path, (long long)number, (long long)tokens, (long long)t->source.count,
+               j->input.text.path, (long long)number, (long long)tokens, (long long)t->source.count,
                hw_plural(t->source.count, "is", "are"));
 }
 
@@ -178,7 +178,7 @@ static bool translate_all(job *j, hw_error *err)
         print_window(j, all);
         j->done += in->count;
         if (more < 0) return false;
-        if (hw_reader_waiting(in->reader) && !hw_cli_flush()) break;
+        if (hw_reader_waiting(in->text.reader) && !hw_cli_flush()) break;
         show_progress(j, !more);
     }
     return ferror(stdout) || hw_translate_even(in, j->done, err);
@@ -191,10 +191,9 @@ static bool open_all(job *j, hw_error *err)
     j->trained = hw_bundle_longest_source(j->cli->arguments[0]);
     j->translator = hw_translator_of(j->models.count, (const hw_bundle *const *)j->models.bundles, &j->search);
     in->window = j->search.batch_sentences * hw_threads() * WINDOW_BATCHES;
-    in->window_bytes = WINDOW_BYTES;
-    if (in->window > WINDOW_BYTES / 64) in->window = WINDOW_BYTES / 64;
+    if (in->window > HW_CLI_WINDOW_BYTES / 64) in->window = HW_CLI_WINDOW_BYTES / 64;
     const char *path = j->cli->argument_count > 1 ? j->cli->arguments[1] : "-";
-    return hw_translate_open(in, j->cli, path, j->options->prefix_file, j->translator, j->search.max_length, err);
+    return hw_translate_open(in, j->cli, path, j->options->prefix_file, j->translator, err);
 }
 
 static int translate(job *j)
@@ -205,11 +204,18 @@ static int translate(job *j)
     j->begun = hw_seconds();
     int status = translate_all(j, &err) ? HW_CLI_DONE : hw_cli_fail(&err);
     say_longer(j);
-    if (!j->failed) return status;
-    hw_cli_say("of %lld %s %lld could not be translated and %s empty: the network's numbers are not finite",
-               (long long)j->done, hw_plural(j->done, "line", "lines"), (long long)j->failed,
-               hw_plural(j->failed, "is", "are"));
-    return HW_CLI_FAILED;
+    const struct {
+        int64_t count;
+        const char *why;
+    } empty[] = {{j->failed, "the network's numbers are not finite"}, {j->broken, HW_CLI_BROKEN}};
+    for (int i = 0; i < 2; i++) {
+        if (!empty[i].count) continue;
+        hw_cli_say("of %lld %s %lld could not be translated and %s empty: %s", (long long)j->done,
+                   hw_plural(j->done, "line", "lines"), (long long)empty[i].count,
+                   hw_plural(empty[i].count, "is", "are"), empty[i].why);
+        status = HW_CLI_FAILED;
+    }
+    return status;
 }
 
 static int run(hw_cli *cli)

@@ -4,6 +4,8 @@
  * line out; pieces stand with a blank between. */
 #include "cli/vocab.h"
 
+#include "cli/lines.h"
+
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,51 +94,56 @@ static bool open_model(hw_cli *cli, const char *path, int side, model *m, hw_err
     return m->tokenizer;
 }
 
-/* Prints what becomes of one line, without its end. */
-typedef void (*line_function)(const model *m, const char *line, size_t bytes, hw_arena *arena);
+/* Prints what becomes of one line, without its end. False: the tokenizer fails. */
+typedef bool (*line_function)(const model *m, hw_text line, hw_arena *arena);
 
-static void print_pieces(const model *m, const char *line, size_t bytes, hw_arena *arena)
+static bool print_pieces(const model *m, hw_text line, hw_arena *arena)
 {
     hw_tokens tokens = hw_tokens_new(arena);
-    hw_tokenizer_encode(m->tokenizer, m->vocabulary, line, bytes, &tokens);
+    if (!hw_tokenizer_encode(m->tokenizer, m->vocabulary, line.text, line.bytes, &tokens)) return false;
     for (int64_t i = 0; i < tokens.count; i++) {
         if (i) putchar(' ');
         fwrite(tokens.items[i].text, 1, tokens.items[i].bytes, stdout);
     }
+    return true;
 }
 
 /* Only blanks separate pieces: a tab may be one. */
-static void print_text(const model *m, const char *line, size_t bytes, hw_arena *arena)
+static bool print_text(const model *m, hw_text line, hw_arena *arena)
 {
     hw_tokens tokens = hw_tokens_new(arena);
-    const char *end = line + bytes, *stop;
-    for (const char *at = line; at < end; at = stop + 1) {
+    const char *end = line.text + line.bytes, *stop;
+    for (const char *at = line.text; at < end; at = stop + 1) {
         stop = memchr(at, ' ', (size_t)(end - at));
         if (!stop) stop = end;
         if (stop > at) hw_tokens_add(&tokens, at, (size_t)(stop - at), HW_UNKNOWN);
     }
     size_t size;
     const char *text = hw_tokenizer_decode(m->tokenizer, arena, tokens.items, tokens.count, &size);
-    fwrite(text, 1, size, stdout);
+    if (text) fwrite(text, 1, size, stdout);
+    return text;
 }
 
 /* What was read is printed before more is waited for. */
 static bool each_line(const char *path, const model *m, line_function print, hw_error *err)
 {
-    hw_reader *reader = hw_reader_open(path, err);
-    if (!reader) return false;
+    hw_cli_lines in;
+    if (!hw_cli_lines_open(&in, path, err)) return false;
     hw_arena *arena = hw_arena_new(0);
-    char *line;
-    size_t bytes;
+    hw_text line;
     int got = 1;
-    while (!ferror(stdout) && (got = hw_reader_line(reader, &line, &bytes, err)) == 1) {
-        hw_arena_reset(arena);
-        print(m, line, bytes, arena);
+    while (!ferror(stdout) && (got = hw_cli_lines_next(&in, arena, &line, err)) == 1) {
+        if (!print(m, line, arena)) {
+            hw_tokenizer_failed(in.path, hw_reader_number(in.reader), err);
+            got = -1;
+            break;
+        }
         putchar('\n');
-        if (hw_reader_waiting(reader)) fflush(stdout);
+        hw_arena_reset(arena);
+        if (hw_reader_waiting(in.reader)) fflush(stdout);
     }
     hw_arena_free(arena);
-    hw_reader_close(reader);
+    hw_cli_lines_close(&in);
     return got >= 0;
 }
 

@@ -84,34 +84,42 @@ int64_t hw_longest_source(const hw_config *c)
     return c->data.max_length > HW_LONGEST_SOURCE ? c->data.max_length : HW_LONGEST_SOURCE;
 }
 
+static int64_t longest_source(const hw_translator *t)
+{
+    return t->options->longest_source ? t->options->longest_source : hw_longest_source(t->bundle->config);
+}
+
 static void read_line(const hw_translator *t, hw_text line, hw_tokens *scratch, hw_translation *out)
 {
     const hw_bundle *b = t->bundle;
-    hw_tokenizer_encode(b->source_tokenizer, b->source_vocabulary, line.text, line.bytes, scratch);
-    int64_t longest = t->options->longest_source ? t->options->longest_source : hw_longest_source(b->config);
-    if (scratch->count > longest) {
-        out->unread = scratch->count - longest;
-        scratch->count = longest;
-    }
+    scratch->most = longest_source(t);
+    out->broken = !hw_tokenizer_encode(b->source_tokenizer, b->source_vocabulary, line.text, line.bytes, scratch);
+    out->unread = scratch->unread;
     out->source = hw_token_ids(scratch, t->arena);
     out->source_tokens = hw_arena_copy(t->arena, scratch->items, (size_t)scratch->count * sizeof *scratch->items);
 }
 
-static void read_prefix(const hw_translator *t, hw_text prefix, hw_tokens *tokens)
+int64_t hw_translator_longest_prefix(const hw_translator *t)
 {
-    tokens->count = 0;
-    if (!prefix.text) return;
+    return t->options->max_length ? t->options->max_length : longest_source(t);
+}
+
+static bool read_prefix(const hw_translator *t, hw_text prefix, hw_tokens *tokens)
+{
+    *tokens = hw_tokens_new(t->arena);
+    tokens->most = hw_translator_longest_prefix(t);
     const hw_bundle *b = t->bundle;
-    hw_tokenizer_encode(b->target_tokenizer, b->target_vocabulary, prefix.text, prefix.bytes, tokens);
+    return !prefix.text ||
+           hw_tokenizer_encode(b->target_tokenizer, b->target_vocabulary, prefix.text, prefix.bytes, tokens);
 }
 
 int64_t hw_translator_prefix_tokens(hw_translator *t, hw_text prefix)
 {
     hw_arena_mark mark = hw_arena_begin(t->arena);
-    hw_tokens tokens = hw_tokens_new(t->arena);
+    hw_tokens tokens;
     read_prefix(t, prefix, &tokens);
     hw_arena_end(t->arena, mark);
-    return tokens.count;
+    return tokens.count + tokens.unread;
 }
 
 /* ---- text out ---------------------------------------------------------------------------------------------------- */
@@ -156,12 +164,13 @@ static char *decode(const hw_translator *t, const work *w, int64_t k, size_t *by
     return hw_tokenizer_decode(b->target_tokenizer, t->arena, tokens, h->length, bytes);
 }
 
-/* A 0 byte, as a piece for it or a word of the source may bring one, must not hide what follows: it is a blank. */
+/* A 0 byte, as a piece for it or a word of the source may bring one, must not hide what follows: it is a blank. NULL:
+ * the tokenizer fails. */
 static const char *text_of(const hw_translator *t, const work *w, int64_t k)
 {
     size_t bytes;
     char *text = decode(t, w, k, &bytes);
-    for (char *c = text; (c = memchr(c, 0, (size_t)(text + bytes - c)));) *c = ' ';
+    for (char *c = text; c && (c = memchr(c, 0, (size_t)(text + bytes - c)));) *c = ' ';
     return text;
 }
 
@@ -205,8 +214,9 @@ static void write_lines(hw_translator *t, work *works, int64_t count)
         out->texts = nothing;
         if (!out->hypotheses) continue;
         const char **texts = hw_arena_alloc(t->arena, (size_t)out->count * sizeof *texts);
-        for (int64_t k = 0; k < out->count; k++) texts[k] = text_of(t, &works[i], k);
+        for (int64_t k = 0; k < out->count; k++) out->broken |= !(texts[k] = text_of(t, &works[i], k));
         out->texts = texts;
+        if (out->broken) out->count = 0;
     }
 }
 
@@ -224,14 +234,14 @@ const hw_translation *hw_translate_from(hw_translator *t, int64_t count, const h
     for (int64_t i = 0; i < count; i++) {
         works[i].out = &out[i];
         read_line(t, lines[i], &scratch, &out[i]);
-        if (!out[i].source.count) continue;
-        if (prefixes) {
-            hw_tokens tokens = hw_tokens_new(t->arena);
-            read_prefix(t, prefixes[i], &tokens);
+        if (prefixes && out[i].source.count) {
+            hw_tokens tokens;
+            if (!read_prefix(t, prefixes[i], &tokens)) out[i] = (hw_translation){.broken = true};
             works[i].prefix = tokens.items;
             works[i].prefix_count = tokens.count;
             begun[searched] = hw_token_ids(&tokens, t->arena);
         }
+        if (!out[i].source.count) continue;
         numbers[searched] = t->done + i;
         sources[searched++] = out[i].source;
     }
@@ -239,7 +249,7 @@ const hw_translation *hw_translate_from(hw_translator *t, int64_t count, const h
     hw_search_task task = {t->networks, t->runners, searched, sources, prefixes ? begun : NULL, numbers};
     const hw_hypotheses *found = hw_search_task_run(&task, t->options);
     for (int64_t i = 0; i < count; i++) {
-        out[i].count = out[i].source.count ? found->count : 1;
+        out[i].count = out[i].source.count ? found->count : !out[i].broken;
         if (out[i].source.count) out[i].hypotheses = found++->items;
     }
     write_lines(t, works, count);
