@@ -60,10 +60,9 @@ static bool find_head(const hw_heads *h, const char *name, hw_head *head, hw_err
 }
 
 /* The n-th line of both sides of the data. */
-static bool read_pair(const hw_heads *h, int64_t n, const char **source, const char **target, hw_error *err)
+static bool read_pair(const hw_heads *h, int64_t n, hw_text texts[2], hw_error *err)
 {
-    const char *suffixes[2] = {h->bundle->config->data.source, h->bundle->config->data.target},
-               **texts[2] = {source, target};
+    const char *suffixes[2] = {h->bundle->config->data.source, h->bundle->config->data.target};
     char path[HW_PATH];
     for (int s = 0; s < 2; s++) {
         if (!hw_corpus_path(path, h->directory, h->prefix, suffixes[s], err)) return false;
@@ -72,7 +71,7 @@ static bool read_pair(const hw_heads *h, int64_t n, const char **source, const c
         if (n > lines->count)
             return hw_fail(err, "--pair %lld: %s has %lld %s", (long long)n, path, (long long)lines->count,
                            hw_plural(lines->count, "line", "lines"));
-        *texts[s] = hw_lines_get(lines, n - 1, NULL);
+        texts[s].text = hw_lines_get(lines, n - 1, &texts[s].bytes);
     }
     return true;
 }
@@ -152,11 +151,10 @@ static void draw(hw_heads *h, const hw_inspected *pair, const shown *s)
 
 static bool examine(hw_heads *h, const options *o, hw_inspected *pair, shown *s, hw_error *err)
 {
-    const char *source = o->source, *target = o->target;
-    if (!find_head(h, h->cli->arguments[1], &s->head, err) ||
-        (!source && !read_pair(h, o->pair, &source, &target, err)))
+    hw_text texts[2] = {{o->source, o->source ? strlen(o->source) : 0}, {o->target, o->target ? strlen(o->target) : 0}};
+    if (!find_head(h, h->cli->arguments[1], &s->head, err) || (!o->source && !read_pair(h, o->pair, texts, err)) ||
+        !hw_inspect_pair(h->cli, h->bundle, texts[0], texts[1], pair, err))
         return false;
-    if (!hw_inspect_pair(h->cli, h->bundle, source, target, pair, err)) return false;
     hw_runner *runner = hw_runner_new(s->network);
     hw_visit_pairs(runner, 1, &pair->source, &pair->target, &(hw_visit_options){.weights = true}, keep, s);
     hw_runner_free(runner);

@@ -24,11 +24,18 @@ static const hw_cli_rule rules[] = {
     {0},
 };
 
+/* A word of the command line, or none. */
+static hw_text text_of(const char *word) { return (hw_text){word, word ? strlen(word) : 0}; }
+
 /* ---- the pair ---------------------------------------------------------------------------------------------------- */
 
+/* A 0 byte in it must not hide what follows: it is shown as a blank. */
 static const char *label(hw_arena *arena, const char *text, size_t bytes)
 {
-    return hw_arena_string(arena, "%.*s", (int)bytes, text);
+    char *copy = hw_arena_alloc(arena, bytes + 1);
+    for (size_t i = 0; i < bytes; i++) copy[i] = text[i] ? text[i] : ' ';
+    copy[bytes] = 0;
+    return copy;
 }
 
 static const char **labels_of(hw_arena *arena, const hw_token *tokens, int64_t count, const char *before,
@@ -40,13 +47,6 @@ static const char **labels_of(hw_arena *arena, const hw_token *tokens, int64_t c
     for (int64_t i = 0; i < count; i++) labels[at++] = label(arena, tokens[i].text, tokens[i].bytes);
     if (after) labels[at] = after;
     return labels;
-}
-
-static void read_side(hw_cli *cli, const hw_side *side, const char *text, hw_tokens *tokens, hw_ids *ids)
-{
-    *tokens = hw_tokens_new(cli->arena);
-    hw_tokenizer_encode(side->tokenizer, side->vocabulary, text, strlen(text), tokens);
-    *ids = hw_token_ids(tokens, cli->arena);
 }
 
 /* The target's tokens as the network knows them, for a translation of its own. */
@@ -61,12 +61,12 @@ static hw_tokens tokens_of_ids(hw_cli *cli, const hw_vocabulary *v, const int32_
     return tokens;
 }
 
-static hw_tokens translate(hw_cli *cli, const hw_bundle *bundle, const char *source)
+static hw_tokens translate(hw_cli *cli, const hw_bundle *bundle, hw_text source)
 {
     hw_search_options search = hw_search_options_of(bundle->config);
     search.ids_only = true;
     hw_translator *t = hw_translator_new(bundle, &search);
-    const hw_translation *best = hw_translate_lines(t, 1, &source, NULL);
+    const hw_translation *best = hw_translate_lines(t, 1, &source.text, &source.bytes);
     hw_tokens tokens = hw_tokens_new(cli->arena);
     if (best->count && best->hypotheses)
         tokens = tokens_of_ids(cli, bundle->target_vocabulary, best->hypotheses->ids, best->hypotheses->length);
@@ -75,29 +75,40 @@ static hw_tokens translate(hw_cli *cli, const hw_bundle *bundle, const char *sou
 }
 
 /* Attention costs the square of a sentence's length. */
-static bool check_length(const char *side, int64_t tokens, int64_t most, hw_error *err)
+static bool check_length(const hw_bundle *bundle, const char *side, const hw_tokens *tokens, hw_error *err)
 {
-    if (tokens <= most) return true;
-    return hw_fail(err, "inspect: the %s has %lld tokens; at most %lld can be looked at", side, (long long)tokens,
+    int64_t count = tokens->count + tokens->unread, most = hw_longest_source(bundle->config);
+    if (count <= most) return true;
+    return hw_fail(err, "inspect: the %s has %lld tokens; at most %lld can be looked at", side, (long long)count,
                    (long long)most);
 }
 
+static bool read_side(hw_cli *cli, const hw_bundle *bundle, const char *name, const hw_side *side, hw_text line,
+                      hw_tokens *tokens, hw_error *err)
+{
+    *tokens = hw_tokens_new(cli->arena);
+    tokens->most = hw_longest_source(bundle->config);
+    if (!hw_tokenizer_encode(side->tokenizer, side->vocabulary, line.text, line.bytes, tokens))
+        return hw_tokenizer_failed(name, 1, err);
+    return check_length(bundle, name, tokens, err);
+}
+
 /* Without a target a trained model translates; where nothing is trained, the target is as long as the source. */
-static bool make_pair(hw_cli *cli, const hw_bundle *bundle, const options *o, bool trained, hw_inspected *out,
-                      hw_error *err)
+static bool make_pair(hw_cli *cli, const hw_bundle *bundle, hw_text from_line, hw_text to_line, bool trained,
+                      hw_inspected *out, hw_error *err)
 {
     hw_inspected pair = {.bundle = bundle};
     hw_side source = hw_bundle_source(bundle), target = hw_bundle_target(bundle);
     hw_tokens from, to;
-    const char *text = o->source ? o->source : EXAMPLE;
-    int64_t most = hw_longest_source(bundle->config);
-    read_side(cli, &source, text, &from, &pair.source);
-    if (!check_length("source", from.count, most, err)) return false;
-    if (o->target || !trained || !o->source)
-        read_side(cli, &target, o->target ? o->target : text, &to, &pair.target);
-    else
+    hw_text text = from_line.text ? from_line : text_of(EXAMPLE);
+    if (!read_side(cli, bundle, "source", &source, text, &from, err)) return false;
+    if (!to_line.text && trained && from_line.text) {
         to = translate(cli, bundle, text);
-    if (!check_length("target", to.count, most, err)) return false;
+        if (!check_length(bundle, "target", &to, err)) return false;
+    } else if (!read_side(cli, bundle, "target", &target, to_line.text ? to_line : text, &to, err)) {
+        return false;
+    }
+    pair.source = hw_token_ids(&from, cli->arena);
     pair.target = hw_token_ids(&to, cli->arena);
     pair.source_labels = labels_of(cli->arena, from.items, from.count, NULL, "</s>");
     pair.fed_labels = labels_of(cli->arena, to.items, to.count, "<s>", NULL);
@@ -106,10 +117,10 @@ static bool make_pair(hw_cli *cli, const hw_bundle *bundle, const options *o, bo
     return true;
 }
 
-bool hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target, hw_inspected *pair,
+bool hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, hw_text source, hw_text target, hw_inspected *pair,
                      hw_error *err)
 {
-    return make_pair(cli, bundle, &(options){.source = source, .target = target}, true, pair, err);
+    return make_pair(cli, bundle, source, target, true, pair, err);
 }
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
@@ -150,7 +161,7 @@ static int inspect(hw_cli *cli, const options *o, const hw_bundle *bundle, bool 
 {
     hw_error err;
     hw_inspected pair;
-    if (!make_pair(cli, bundle, o, trained, &pair, &err)) return hw_cli_fail(&err);
+    if (!make_pair(cli, bundle, text_of(o->source), text_of(o->target), trained, &pair, &err)) return hw_cli_fail(&err);
     if (trained && o->source)
         print_pair(cli, &pair);
     else if (cli->json)

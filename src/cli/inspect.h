@@ -15,9 +15,8 @@ typedef struct hw_inspected {
     const char **source_labels, **fed_labels, **predicted_labels;
 } hw_inspected;
 
-/* The pair of these lines; target NULL: the model translates. */
-/* False: a sentence too long to be looked at. */
-bool hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, const char *source, const char *target, hw_inspected *pair,
+/* The pair of these lines; no text of the target: the model translates. False: a sentence too long to be looked at. */
+bool hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, hw_text source, hw_text target, hw_inspected *pair,
                      hw_error *err);
 
 /* The shapes of everything between ids and logits, the causal mask, and how many parameters each part has. */
