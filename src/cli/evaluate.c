@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "cli/lines.h"
 #include "cli/model_json.h"
 
 typedef struct options {
@@ -89,6 +90,7 @@ static void print_json(const hw_evaluation *e)
     json_object_set_new(root, "source_tokens", json_integer(e->source_tokens));
     json_object_set_new(root, "unknown_tokens", json_integer(e->unknown));
     json_object_set_new(root, "unread_tokens", json_integer(e->unread_tokens));
+    json_object_set_new(root, "long_pairs", json_integer(e->too_long.pairs));
     if (e->groups) json_object_set_new(root, "groups", groups_json(e));
     if (e->alignment.is_there) {
         json_object_set_new(root, "aer", hw_json_number(e->alignment.aer));
@@ -104,6 +106,24 @@ static bool write_output(const char *path, const hw_evaluation *e, hw_error *err
     if (!hw_output_begin(&file, path, err)) return false;
     for (int64_t i = 0; i < e->sentences; i++) fprintf(file.stream, "%s\n", e->translations[i]);
     return hw_atomic_commit(&file, err);
+}
+
+/* What could not be translated, for either reason. */
+static int say_failed(const hw_evaluation *e)
+{
+    int status = HW_CLI_DONE;
+    const struct {
+        int64_t count;
+        const char *why;
+    } empty[] = {{e->failed, "the network's numbers are not finite"}, {e->broken, HW_CLI_BROKEN}};
+    for (int i = 0; i < 2; i++) {
+        if (!empty[i].count) continue;
+        hw_cli_say("of %lld %s %lld could not be translated and %s as empty: %s", (long long)e->sentences,
+                   hw_plural(e->sentences, "line", "lines"), (long long)empty[i].count,
+                   hw_plural(empty[i].count, "counts", "count"), empty[i].why);
+        status = HW_CLI_FAILED;
+    }
+    return status;
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
@@ -126,11 +146,13 @@ static int evaluate(hw_cli *cli, const options *o, const hw_config *config, cons
                    (long long)e.sentences, hw_plural(e.sentences, "line", "lines"), (long long)e.unread_lines,
                    hw_plural(e.unread_lines, "has", "have"), (long long)e.unread_tokens,
                    hw_plural(e.unread_tokens, "token was", "tokens were"));
-    if (!e.failed) return HW_CLI_DONE;
-    hw_cli_say("of %lld %s %lld could not be translated and %s as empty: the network's numbers are not finite",
-               (long long)e.sentences, hw_plural(e.sentences, "line", "lines"), (long long)e.failed,
-               hw_plural(e.failed, "counts", "count"));
-    return HW_CLI_FAILED;
+    if (e.too_long.pairs)
+        hw_cli_say("%s; of %lld %s %lld %s left out of %s for that",
+                   hw_too_long_describe(&e.too_long, (e.too_long.side ? set.target : set.source)->path, cli->arena),
+                   (long long)e.sentences, hw_plural(e.sentences, "pair", "pairs"), (long long)e.too_long.pairs,
+                   hw_plural(e.too_long.pairs, "is", "are"),
+                   e.together ? "perplexity" : "perplexity, token accuracy and AER");
+    return say_failed(&e);
 }
 
 /* Alignment reads the weights themselves (norms of what heads give); all else only runs forward. */

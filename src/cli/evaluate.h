@@ -25,9 +25,10 @@ typedef struct hw_evaluated_alignment {
 } hw_evaluated_alignment;
 
 typedef struct hw_evaluation {
-    int64_t sentences, failed;           /* failed: no translation, counted as an empty line */
+    int64_t sentences, failed, broken;   /* no translation, counted as an empty line; broken: as in hw_translation */
     int64_t source_tokens, unknown;      /* of the lines as they are read, and how many the vocabulary lacks */
     int64_t unread_lines, unread_tokens; /* lines beyond the longest source, and what of them was left out */
+    hw_too_long too_long;                /* pairs that are not fed: only their translations count */
     bool together;                       /* several models decided; there is no token accuracy and no alignment then */
     double exact_match, token_accuracy, bleu, chrf, perplexity;
     char bleu_name[16], chrf_name[16], signature[EVALUATE_SIGNATURE], chrf_signature[EVALUATE_SIGNATURE];

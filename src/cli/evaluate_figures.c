@@ -11,7 +11,8 @@ enum { BATCHES_AT_ONCE = 4 }; /* a thread, between two looks at the progress */
 static void keep(hw_cli *cli, const hw_translation *t, const char **to, hw_evaluation *out)
 {
     *to = t->count ? hw_arena_string(cli->arena, "%s", t->texts[0]) : "";
-    out->failed += !t->count;
+    out->failed += !t->count && !t->broken;
+    out->broken += t->broken;
     out->source_tokens += t->source.count;
     for (int64_t i = 0; i < t->source.count; i++) out->unknown += t->source.ids[i] == HW_UNKNOWN;
     out->unread_lines += t->unread > 0;
@@ -85,15 +86,18 @@ static hw_loss_count sums_of(const hw_bundle *b, const hw_corpus *corpus, hw_run
     return sums;
 }
 
-/* Pairs with a blank side have no tokens to score and are left out, as in training. Of several models the mean of the
- * log-probabilities counts, as in the search. */
+/* Pairs with a blank side have no tokens to score and are left out, as in training; so are those that are too long for
+ * attention, which costs the square of that: they are counted. Of several models the mean of the log-probabilities
+ * counts, as in the search. */
 static bool score(const hw_cli_ensemble *models, const hw_test_set *set, hw_runner *runner, hw_evaluation *out,
                   hw_error *err)
 {
     const hw_bundle *const *b = (const hw_bundle *const *)models->bundles;
     hw_side source = hw_bundle_source(b[0]), target = hw_bundle_target(b[0]);
-    hw_corpus *corpus = hw_corpus_load(set->directory, set->prefix, &source, &target, NULL, err);
+    hw_corpus_options limit = {.max_length = hw_longest_source(b[0]->config)};
+    hw_corpus *corpus = hw_corpus_load(set->directory, set->prefix, &source, &target, &limit, err);
     if (!corpus) return false;
+    out->too_long = hw_corpus_count(corpus)->too_long;
     hw_loss_count sums = sums_of(b[0], corpus, runner);
     double apart = 0;
     for (int k = 1; k < models->count; k++) apart += sums_of(b[k], corpus, NULL).nll - sums.nll;
