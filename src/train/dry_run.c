@@ -101,10 +101,11 @@ const char *hw_train_dry_run(const hw_config *config, hw_arena *arena, hw_error 
     const char *text = NULL, *guided = "";
     hw_side from = hw_bundle_source(bundle), to = hw_bundle_target(bundle);
     hw_corpus_options filters = hw_bundle_filters(config);
+    hw_corpus_options limit = {.max_length = hw_longest_source(config)}; /* as validation has it */
     filters.scratch = NULL; /* the directory may not be there yet */
     hw_corpus *corpus = hw_corpus_load(config->data.dir, config->data.train, &from, &to, &filters, err);
     hw_corpus *valid = corpus && config->training.validate_every > 0
-                           ? hw_corpus_load(config->data.dir, config->data.valid, &from, &to, NULL, err)
+                           ? hw_corpus_load(config->data.dir, config->data.valid, &from, &to, &limit, err)
                            : NULL;
     if (corpus && config->training.guided_alignment.weight > 0)
         guided = hw_guided_describe(config, corpus, arena, err);

@@ -196,6 +196,18 @@ static bool load_data(hw_run *r, hw_error *err)
     return true;
 }
 
+static void say_too_long(const hw_run *r)
+{
+    const hw_config *c = r->config;
+    const hw_too_long *t = hw_validator_too_long(r->validator);
+    char path[HW_PATH];
+    if (!t->pairs ||
+        !hw_corpus_path(path, c->data.dir, c->data.valid, t->side ? c->data.target : c->data.source, NULL))
+        return;
+    hw_run_say(r, "warning: %s; of the validation set %lld such %s only translated",
+               hw_too_long_describe(t, path, r->arena), (long long)t->pairs, hw_plural(t->pairs, "pair is", "pairs are"));
+}
+
 static bool make_network(hw_run *r, hw_texts *texts, hw_error *err)
 {
     const hw_config *c = r->config;
@@ -217,6 +229,7 @@ static bool make_network(hw_run *r, hw_texts *texts, hw_error *err)
                hw_threads(), (long long)c->training.shards);
     if (c->training.validate_every > 0) r->validator = hw_validator_new(&r->shown, err);
     if (c->training.validate_every > 0 && !r->validator) return false;
+    if (r->validator) say_too_long(r);
     if (c->training.track_heads > 0) r->tracer = hw_tracer_new(&r->shown, c->training.track_heads, err);
     return r->tracer || c->training.track_heads <= 0;
 }

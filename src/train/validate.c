@@ -60,7 +60,8 @@ hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err)
     v->arena = hw_arena_new(0);
     v->scratch = hw_arena_new(0);
     hw_side source = hw_bundle_source(bundle), target = hw_bundle_target(bundle);
-    v->corpus = hw_corpus_load(c->data.dir, c->data.valid, &source, &target, NULL, err);
+    hw_corpus_options limit = {.max_length = hw_longest_source(c)};
+    v->corpus = hw_corpus_load(c->data.dir, c->data.valid, &source, &target, &limit, err);
     if (!v->corpus || !read_lines(v, target.tokenizer, err)) {
         hw_validator_free(v);
         return NULL;
@@ -83,6 +84,8 @@ void hw_validator_free(hw_validator *v)
     hw_arena_free(v->scratch);
     free(v);
 }
+
+const hw_too_long *hw_validator_too_long(const hw_validator *v) { return &hw_corpus_count(v->corpus)->too_long; }
 
 uint64_t hw_validator_fingerprint(const hw_validator *v)
 {

@@ -18,6 +18,8 @@ typedef struct hw_validation {
 /* The configuration's validation set for this bundle, whose network may go on training. Both outlive the validator. */
 hw_validator *hw_validator_new(const hw_bundle *bundle, hw_error *err);
 void hw_validator_free(hw_validator *v);
+/* Pairs of the set that are too long to be fed (hw_longest_source), and count by their translations alone. */
+const hw_too_long *hw_validator_too_long(const hw_validator *v);
 /* Of all that the figures depend on: ids, texts and, where heads are tracked, gold. */
 uint64_t hw_validator_fingerprint(const hw_validator *v);
 bool hw_validate(hw_validator *v, hw_validation *out, hw_error *err);
