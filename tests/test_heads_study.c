@@ -159,6 +159,44 @@ START_TEST(faults_are_refused)
 }
 END_TEST
 
+/* A set of more than one long pair: the first is told, all are counted, a blank side goes before. */
+START_TEST(pairs_that_are_too_long_are_left_out_and_counted)
+{
+    hw_error err = {""};
+    hw_study_set set;
+    scratch_text("x.en", "a b a\na b\n\nb\na\n");
+    scratch_text("x.fr", "b\na\na b b\nb a b a\nb\n");
+    const char *en = hw_arena_string(arena, "%s/x.en", directory), *fr = hw_arena_string(arena, "%s/x.fr", directory);
+    hw_bundle *b = bundle_of("decoding.longest_source=2", "a b");
+    ck_assert_msg(hw_study_set_load(arena, b, directory, "x", &set, &err), "%s", err.message);
+    hw_study_stream *s = hw_study_stream_open(b, directory, "x", &err);
+    for (int way = 0; way < 2; way++) {
+        ck_assert_int_eq(set.count, 2);
+        ck_assert_int_eq(set.pairs[0].line, 1);
+        ck_assert_int_eq(set.pairs[1].line, 4);
+        ck_assert_int_eq(set.too_long.pairs, 2);
+        ck_assert_str_eq(hw_too_long_describe(&set.too_long, en, arena),
+                         hw_arena_string(arena, "%s:1: the line has 3 tokens, more than the 2 that are read", en));
+        if (!way) ck_assert_int_eq(hw_study_stream_next(s, arena, 9, &set, &err), 1);
+    }
+    ck_assert_int_eq(hw_study_stream_next(s, arena, 9, &set, &err), 0);
+    hw_study_stream_close(s);
+    scratch_text("x.en", "a\n");
+    scratch_text("x.fr", "b a b a\n");
+    const char *message = hw_arena_string(arena,
+                                          "%s:1: the line has 4 tokens, more than the 2 that are read; there is no "
+                                          "pair of sentences beside such to study",
+                                          fr);
+    ck_assert(!hw_study_set_load(arena, b, directory, "x", &set, &err));
+    ck_assert_str_eq(err.message, message);
+    s = hw_study_stream_open(b, directory, "x", &err);
+    ck_assert_ptr_null(hw_stats_study(b, s, NULL, NULL, arena, &err));
+    ck_assert_str_eq(err.message, message);
+    hw_study_stream_close(s);
+    hw_bundle_free(b);
+}
+END_TEST
+
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 START_TEST(a_stream_gives_every_pair_once)
@@ -340,6 +378,7 @@ Suite *test_heads_study(void)
     tcase_add_test(t, blanks_of_char_go_to_the_next_word);
     tcase_add_test(t, a_set_with_its_gold);
     tcase_add_loop_test(t, faults_are_refused, 0, sizeof faults / sizeof *faults);
+    tcase_add_test(t, pairs_that_are_too_long_are_left_out_and_counted);
     tcase_add_test(t, a_stream_gives_every_pair_once);
     tcase_add_test(t, statistics_of_many_pairs);
     tcase_add_test(t, statistics_join_pieces);

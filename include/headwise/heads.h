@@ -43,10 +43,12 @@ typedef struct hw_study_pair {
     int64_t line; /* in the files, from 0 */
 } hw_study_pair;
 
-/* Pairs of a data set; those with a blank side are left out. */
+/* Pairs of a data set. Those with a blank side are left out, and those with a side of more tokens than the model reads
+ * (hw_longest_source), which are counted. */
 typedef struct hw_study_set {
     const char *directory, *prefix;
     int64_t count, lines; /* pairs; lines of the files */
+    hw_too_long too_long; /* of a stream: of all that it gave so far */
     const hw_study_pair *pairs;
     const hw_lines *texts[2];  /* the files, by line; NULL in what a stream gives */
     const hw_conllu *trees[2]; /* gold, by line; NULL where there is none */
@@ -57,6 +59,8 @@ typedef struct hw_study_set {
  * not UTF-8, no pair in them, gold of another length or that does not fit. */
 bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *directory, const char *prefix,
                        hw_study_set *set, hw_error *err);
+/* Fails, saying why there is no pair in a set, or was none in a stream. */
+bool hw_study_fail_empty(const hw_bundle *bundle, const hw_study_set *set, hw_error *err);
 /* Runs its pairs with the target fed; see hw_visit_pairs. The lines of a batch are places in set->pairs. */
 void hw_study_visit(const hw_study_set *set, hw_runner *runner, const hw_visit_options *options,
                     void (*visit)(int i, const hw_visit *visit, void *argument), void *argument);

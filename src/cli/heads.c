@@ -205,7 +205,10 @@ bool hw_heads_selection(hw_heads *h, const hw_study_set *test, hw_study_set *set
         if (!hw_study_set_load(h->cli->arena, h->bundle, h->config->data.dir, h->config->data.valid, set, err))
             return false;
         h->shared = hw_study_shared(test, set);
-        if (h->shared == test->count && hw_study_shared(set, test) == set->count) *set = *test;
+        if (h->shared == test->count && hw_study_shared(set, test) == set->count)
+            *set = *test;
+        else
+            h->left_out = set->too_long;
         return true;
     }
     hw_cli_note(h->cli, "there is no %s/%s.%s: what is chosen on it is chosen on the test set itself",

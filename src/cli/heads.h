@@ -44,6 +44,7 @@ typedef struct hw_heads {
     const hw_heads_options *options;
     const char *directory, *prefix; /* of the test set */
     hw_cli_progress progress;
+    hw_too_long left_out;   /* pairs of the selection set; those of the test set are counted apart */
     bool chosen;            /* something was chosen on the selection set, */
     int64_t scored, shared; /* and is scored on so many sentences, of which so many stand in the selection set too */
 } hw_heads;
@@ -104,7 +105,8 @@ void hw_heads_p(hw_cli_table *t, const json_t *o);
 const char *hw_heads_sentences(const hw_heads *h, const json_t *result); /* "12 sentences" */
 void hw_heads_say(const char *text);                                     /* a paragraph to standard output */
 
-/* What a reader must know before he believes a result: unknown_tokens (of the tokens of the data); chosen_on_scored
+/* What a reader must know before he believes a result: unknown_tokens (of the tokens of the data); left_out, sets of
+ * which pairs are too long for the model; chosen_on_scored
  * (with shared_sentences), where at least half of what is scored stands in the set on which something was chosen;
  * rough_intervals (with interval_sentences), where they come from few sentences; closed_heads, where there are any. */
 void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result);
@@ -112,6 +114,8 @@ void hw_heads_add_rough(json_t *result, int64_t sentences);
 void hw_heads_add_closed(const hw_heads *h, const char *prefix, json_t *result); /* prefix: before each name */
 void hw_heads_print_caveats(const hw_heads *h,
                             const json_t *result); /* behind the text; beside --json and --tsv a note */
+/* What is done without a result says what it leaves out here. */
+void hw_heads_note_left_out(const hw_heads *h, const hw_study_set *set);
 void hw_heads_print_untested(hw_arena *arena, const json_t *result); /* its roles that were not tested, and why */
 bool hw_heads_is_rough(int64_t sentences);
 const char *hw_heads_rough(hw_arena *arena, int64_t sentences); /* the sentence that says so */

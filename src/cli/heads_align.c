@@ -80,6 +80,7 @@ static bool write_links(hw_heads *h, const char *path, const char *name, const c
     hw_study_set test;
     hw_atomic file;
     if (!load(h, &test, err)) return false;
+    if (((const options *)h->options)->head) hw_heads_note_left_out(h, &test);
     hw_runner *runner = hw_runner_new(h->bundle->network);
     const hw_linkings *l = hw_link_heads(runner, h->bundle->network, &test, h->cli->arena);
     hw_runner_free(runner);

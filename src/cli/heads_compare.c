@@ -137,8 +137,8 @@ static void add_caveats(json_t *result, const hw_compared *runs, int count, int6
     const json_t *worst = runs[0].roles;
     for (int m = 1; m < count; m++)
         if (json_is_true(json_object_get(runs[m].roles, "chosen_on_scored"))) worst = runs[m].roles;
-    static const char *const keys[] = {"chosen_on_scored", "shared_sentences", "untested"};
-    for (int i = 0; i < 3; i++) json_object_set(result, keys[i], json_object_get(worst, keys[i]));
+    static const char *const keys[] = {"chosen_on_scored", "shared_sentences", "untested", "left_out"};
+    for (int i = 0; i < 4; i++) json_object_set(result, keys[i], json_object_get(worst, keys[i]));
     if (!strcmp(hw_study_text(result, "over"), "sentences")) hw_heads_add_rough(result, sentences);
 }
 

@@ -190,6 +190,7 @@ static bool add_pairs(hw_heads *h, json_t *data, hw_error *err)
     const options *o = (const options *)h->options;
     hw_study_set set;
     if (!hw_study_set_load(arena, h->bundle, h->directory, h->prefix, &set, err)) return false;
+    hw_heads_note_left_out(h, &set);
     const json_t *roles = json_object_get(json_object_get(data, "sections"), "roles");
     int64_t count;
     const int64_t *chosen = hw_report_choose(h->bundle->network, &set, roles, o->pairs, LETTERS, arena, &count);

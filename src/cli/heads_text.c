@@ -63,8 +63,26 @@ static bool has_intervals(const hw_heads_verb *verb)
     return false;
 }
 
-/* How many tokens of the data the vocabularies lack. */
-static void add_unknown(const hw_heads *h, json_t *result)
+/* Pairs of a set that are left out for their length; NULL: none is. */
+static json_t *left_out_json(const hw_heads *h, const char *directory, const char *prefix, const hw_too_long *t)
+{
+    const hw_config *c = h->bundle->config;
+    char path[HW_PATH];
+    if (!t->pairs || !hw_corpus_path(path, directory, prefix, t->side ? c->data.target : c->data.source, NULL))
+        return NULL;
+    return json_pack("{s:I, s:o}", "pairs", (json_int_t)t->pairs, "why",
+                     hw_json_text(hw_too_long_describe(t, path, h->cli->arena)));
+}
+
+static void add_left_out(json_t *result, json_t *set)
+{
+    json_t *list = json_object_get(result, "left_out");
+    if (set && !list) json_object_set_new(result, "left_out", list = json_array());
+    if (set) json_array_append_new(list, set);
+}
+
+/* How many tokens of the data the vocabularies lack; and pairs that are left out. */
+static void add_data(const hw_heads *h, json_t *result)
 {
     enum { AT_ONCE = 1024 };
     hw_error err;
@@ -85,6 +103,8 @@ static void add_unknown(const hw_heads *h, json_t *result)
     hw_study_stream_close(stream);
     json_object_set_new(result, "tokens", json_integer(tokens));
     json_object_set_new(result, "unknown_tokens", json_integer(unknown));
+    add_left_out(result, left_out_json(h, h->directory, h->prefix, &set.too_long));
+    add_left_out(result, left_out_json(h, h->config->data.dir, h->config->data.valid, &h->left_out));
 }
 
 void hw_heads_add_closed(const hw_heads *h, const char *prefix, json_t *result)
@@ -103,7 +123,7 @@ void hw_heads_add_closed(const hw_heads *h, const char *prefix, json_t *result)
 void hw_heads_add_caveats(const hw_heads *h, const hw_heads_verb *verb, json_t *result)
 {
     double sentences = hw_study_number(result, "sentences");
-    add_unknown(h, result);
+    add_data(h, result);
     hw_heads_add_closed(h, "", result);
     if (isnan(sentences)) sentences = (double)h->scored;
     if (has_intervals(verb)) hw_heads_add_rough(result, (int64_t)sentences);
@@ -160,6 +180,20 @@ static const char *closed_text(hw_arena *arena, const json_t *closed)
                            names);
 }
 
+static const char *left_out_text(hw_arena *arena, const json_t *set)
+{
+    int64_t pairs = json_integer_value(json_object_get(set, "pairs"));
+    return hw_arena_string(arena, "NOTE: %s. %lld such %s left out.", hw_study_text(set, "why"), (long long)pairs,
+                           hw_plural(pairs, "pair is", "pairs are"));
+}
+
+void hw_heads_note_left_out(const hw_heads *h, const hw_study_set *set)
+{
+    json_t *left_out = left_out_json(h, set->directory, set->prefix, &set->too_long);
+    if (left_out) hw_cli_note(h->cli, "%s", left_out_text(h->cli->arena, left_out));
+    json_decref(left_out);
+}
+
 static void print_caveat(const hw_heads *h, bool text, const char *caveat)
 {
     if (text)
@@ -174,6 +208,9 @@ void hw_heads_print_caveats(const hw_heads *h, const json_t *result)
     bool text = !h->cli->json && !h->options->tsv;
     double unknown = hw_study_number(result, "unknown_tokens") / hw_study_number(result, "tokens");
     if (unknown >= many_unknown) print_caveat(h, text, unknown_text(arena, unknown));
+    const json_t *left_out = json_object_get(result, "left_out");
+    for (size_t i = 0; i < json_array_size(left_out); i++)
+        print_caveat(h, text, left_out_text(arena, json_array_get(left_out, i)));
     const json_t *closed = json_object_get(result, "closed_heads");
     if (closed) print_caveat(h, text, closed_text(arena, closed));
     if (json_is_true(json_object_get(result, "chosen_on_scored"))) print_caveat(h, text, chosen_text(arena, result));

@@ -195,7 +195,8 @@ static bool read_words(word_reader *r, const hw_bundle *bundle, const char *dire
         const hw_vocabulary *v = hw_vocabulary_build(arena, counts, &(hw_vocabulary_options){0});
         r->sides[s] = (hw_side){suffixes[s], r->tokenizer, v};
     }
-    r->corpus = hw_corpus_load(directory, prefix, &r->sides[HW_SOURCE], &r->sides[HW_TARGET], NULL, err);
+    hw_corpus_options limit = {.max_length = hw_longest_source(bundle->config)}; /* it costs the square, too */
+    r->corpus = hw_corpus_load(directory, prefix, &r->sides[HW_SOURCE], &r->sides[HW_TARGET], &limit, err);
     return r->corpus;
 }
 

@@ -238,10 +238,8 @@ hw_stats *hw_stats_study(const hw_bundle *bundle, hw_study_stream *stream, hw_pr
     hw_arena_free(chunk);
     hw_runner_free(runner);
     hw_value_norms_free(norms);
-    if (got < 0) return NULL;
-    if (stats->pairs) return stats;
-    hw_fail(err, "there is no pair of sentences to study");
-    return NULL;
+    if (got < 0 || (!stats->pairs && !hw_study_fail_empty(bundle, &set, err))) return NULL;
+    return stats;
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

@@ -86,38 +86,83 @@ static void split_tokens(const hw_sentence *by_words, const hw_tokens *all, cons
     out->words = units;
 }
 
-void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena,
-                       hw_sentence *words, hw_sentence *tokens)
-{
-    hw_side reads = side == HW_SOURCE ? hw_bundle_source(bundle) : hw_bundle_target(bundle);
-    hw_tokens all = hw_tokens_new(arena);
-    hw_tokenizer_encode(reads.tokenizer, reads.vocabulary, line, bytes, &all);
-    *words = *tokens = (hw_sentence){.ids = hw_token_ids(&all, arena)};
-    split_words(&reads, bundle->config->text.joiner, line, bytes, &all, arena, words);
-    if (!words->count) words->ids = tokens->ids = (hw_ids){0};
-    bool alike = words->count == all.count;
-    for (int32_t w = 0; alike && w < words->count; w++) alike = words->words[w].count == 1;
-    if (alike || !words->count)
-        *tokens = *words;
-    else
-        split_tokens(words, &all, bundle->config->text.joiner, arena, tokens);
-}
-
-static void add_pair(const hw_bundle *bundle, const char *const line[2], const size_t bytes[2], int64_t number,
-                     hw_arena *arena, hw_study_pair *pairs, int64_t *count)
-{
-    hw_study_pair *p = &pairs[*count];
-    for (int s = 0; s < 2; s++) hw_sentence_split(bundle, s, line[s], bytes[s], arena, &p->words[s], &p->tokens[s]);
-    p->line = number;
-    *count += p->words[HW_SOURCE].count && p->words[HW_TARGET].count;
-}
-
-/* ---- a set with its gold ----------------------------------------------------------------------------------------- */
-
 static const char *suffix_of(const hw_bundle *bundle, int side)
 {
     return side == HW_SOURCE ? bundle->config->data.source : bundle->config->data.target;
 }
+
+static hw_side side_of(const hw_bundle *bundle, int side)
+{
+    return side == HW_SOURCE ? hw_bundle_source(bundle) : hw_bundle_target(bundle);
+}
+
+/* Into so many tokens at most; 0: any number. */
+static bool cut(const hw_bundle *bundle, int side, const char *line, size_t bytes, int64_t most, hw_arena *arena,
+                hw_tokens *all)
+{
+    hw_side reads = side_of(bundle, side);
+    *all = hw_tokens_new(arena);
+    all->most = most;
+    return hw_tokenizer_encode(reads.tokenizer, reads.vocabulary, line, bytes, all);
+}
+
+static void split(const hw_bundle *bundle, int side, const char *line, size_t bytes, const hw_tokens *all,
+                  hw_arena *arena, hw_sentence *words, hw_sentence *tokens)
+{
+    hw_side reads = side_of(bundle, side);
+    *words = *tokens = (hw_sentence){.ids = hw_token_ids(all, arena)};
+    split_words(&reads, bundle->config->text.joiner, line, bytes, all, arena, words);
+    if (!words->count) words->ids = tokens->ids = (hw_ids){0};
+    bool alike = words->count == all->count;
+    for (int32_t w = 0; alike && w < words->count; w++) alike = words->words[w].count == 1;
+    if (alike || !words->count)
+        *tokens = *words;
+    else
+        split_tokens(words, all, bundle->config->text.joiner, arena, tokens);
+}
+
+void hw_sentence_split(const hw_bundle *bundle, int side, const char *line, size_t bytes, hw_arena *arena,
+                       hw_sentence *words, hw_sentence *tokens)
+{
+    hw_tokens all;
+    cut(bundle, side, line, bytes, 0, arena, &all);
+    split(bundle, side, line, bytes, &all, arena, words, tokens);
+}
+
+/* 1: a pair, 0: it is left out, -1: an error. */
+static int make_pair(const hw_bundle *bundle, hw_study_set *set, const char *const line[2], const size_t bytes[2],
+                     int64_t number, hw_arena *arena, hw_study_pair *p, hw_error *err)
+{
+    int64_t tokens[2];
+    hw_tokens all[2];
+    for (int s = 0; s < 2; s++) {
+        if (!cut(bundle, s, line[s], bytes[s], set->too_long.most, arena, &all[s])) {
+            char path[HW_PATH];
+            if (hw_corpus_path(path, set->directory, set->prefix, suffix_of(bundle, s), err))
+                hw_tokenizer_failed(path, number + 1, err);
+            return -1;
+        }
+        tokens[s] = all[s].count + all[s].unread;
+    }
+    if (!tokens[HW_SOURCE] || !tokens[HW_TARGET] ||
+        hw_too_long_pair(&set->too_long, tokens[HW_SOURCE], tokens[HW_TARGET], number + 1))
+        return 0;
+    for (int s = 0; s < 2; s++) split(bundle, s, line[s], bytes[s], &all[s], arena, &p->words[s], &p->tokens[s]);
+    p->line = number;
+    return p->words[HW_SOURCE].count && p->words[HW_TARGET].count;
+}
+
+/* before: the arena without all that is of this pair. */
+static bool add_pair(const hw_bundle *bundle, const char *const line[2], const size_t bytes[2], int64_t number,
+                     hw_arena *arena, hw_arena_mark before, hw_study_set *set, hw_study_pair *pairs, hw_error *err)
+{
+    int got = make_pair(bundle, set, line, bytes, number, arena, &pairs[set->count], err);
+    if (got <= 0) hw_arena_end(arena, before);
+    set->count += got > 0;
+    return got >= 0;
+}
+
+/* ---- a set with its gold ----------------------------------------------------------------------------------------- */
 
 static bool load_tree(hw_arena *arena, const hw_bundle *bundle, hw_study_set *set, int side, const hw_lines *lines,
                       hw_error *err)
@@ -139,10 +184,23 @@ static bool load_links(hw_arena *arena, hw_study_set *set, hw_lines *const lines
     return links && hw_alignments_fit(links, lines[HW_SOURCE], lines[HW_TARGET], err);
 }
 
+bool hw_study_fail_empty(const hw_bundle *bundle, const hw_study_set *set, hw_error *err)
+{
+    char path[HW_PATH];
+    const hw_too_long *t = &set->too_long;
+    if (!hw_corpus_path(path, set->directory, set->prefix, suffix_of(bundle, t->side), err)) return false;
+    if (!t->pairs) return hw_fail(err, "%s: there is no pair of sentences in it to study", path);
+    hw_arena *arena = hw_arena_new(0);
+    hw_fail(err, "%s; there is no pair of sentences beside such to study", hw_too_long_describe(t, path, arena));
+    hw_arena_free(arena);
+    return false;
+}
+
 bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *directory, const char *prefix,
                        hw_study_set *set, hw_error *err)
 {
-    *set = (hw_study_set){.directory = directory, .prefix = prefix};
+    *set = (hw_study_set){
+        .directory = directory, .prefix = prefix, .too_long.most = hw_longest_source(bundle->config)};
     hw_lines *lines[2];
     char path[HW_PATH];
     for (int s = 0; s < 2; s++)
@@ -157,10 +215,10 @@ bool hw_study_set_load(hw_arena *arena, const hw_bundle *bundle, const char *dir
         size_t bytes[2];
         const char *text[2];
         for (int s = 0; s < 2; s++) text[s] = hw_lines_get(lines[s], i, &bytes[s]);
-        add_pair(bundle, text, bytes, i, arena, pairs, &set->count);
+        if (!add_pair(bundle, text, bytes, i, arena, hw_arena_begin(arena), set, pairs, err)) return false;
     }
     set->pairs = pairs;
-    if (!set->count) return hw_fail(err, "%s: there is no pair of sentences in it to study", lines[HW_SOURCE]->path);
+    if (!set->count) return hw_study_fail_empty(bundle, set, err);
     return load_tree(arena, bundle, set, HW_SOURCE, lines[HW_SOURCE], err) &&
            load_tree(arena, bundle, set, HW_TARGET, lines[HW_TARGET], err) && load_links(arena, set, lines, err);
 }
@@ -224,13 +282,17 @@ struct hw_study_stream {
     hw_reader *reader[2];
     char path[2][HW_PATH];
     int64_t lines;
+    hw_too_long too_long;
 };
 
 hw_study_stream *hw_study_stream_open(const hw_bundle *bundle, const char *directory, const char *prefix, hw_error *err)
 {
     hw_study_stream *s = calloc(1, sizeof *s);
     HW_CHECK(s, "no memory for a stream");
-    *s = (hw_study_stream){.bundle = bundle, .directory = directory, .prefix = prefix};
+    *s = (hw_study_stream){.bundle = bundle,
+                           .directory = directory,
+                           .prefix = prefix,
+                           .too_long.most = hw_longest_source(bundle->config)};
     for (int i = 0; i < 2; i++)
         if (!hw_corpus_path(s->path[i], directory, prefix, suffix_of(bundle, i), err) ||
             !(s->reader[i] = hw_reader_open(s->path[i], err))) {
@@ -273,14 +335,18 @@ static int next_lines(hw_study_stream *s, hw_arena *arena, const char *text[2], 
 
 int hw_study_stream_next(hw_study_stream *s, hw_arena *arena, int64_t most, hw_study_set *set, hw_error *err)
 {
-    *set = (hw_study_set){.directory = s->directory, .prefix = s->prefix};
+    *set = (hw_study_set){.directory = s->directory, .prefix = s->prefix, .too_long = s->too_long};
     hw_study_pair *pairs = hw_arena_alloc(arena, (size_t)most * sizeof *pairs);
     const char *text[2] = {"", ""};
     size_t bytes[2];
     int got = 1;
-    while (set->count < most && (got = next_lines(s, arena, text, bytes, err)) == 1)
-        add_pair(s->bundle, text, bytes, s->lines++, arena, pairs, &set->count);
+    while (set->count < most) {
+        hw_arena_mark before = hw_arena_begin(arena);
+        if ((got = next_lines(s, arena, text, bytes, err)) != 1) break;
+        if (!add_pair(s->bundle, text, bytes, s->lines++, arena, before, set, pairs, err)) return -1;
+    }
     set->pairs = pairs;
+    s->too_long = set->too_long;
     set->lines = s->lines;
     return got < 0 ? -1 : set->count > 0;
 }

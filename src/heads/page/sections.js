@@ -249,6 +249,8 @@ function caveats(result) {
     const unknown = result.unknown_tokens / result.tokens;
     return [unknown >= 0.1 && el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), share(unknown) + ' of the tokens are ' +
         'unknown to the model: its vocabulary is not that of these sentences, and what heads do with them tells little.'),
+    ...(result.left_out || []).map((set) => el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), set.why + '. ' +
+        (set.pairs === 1 ? '1 such pair is' : count(set.pairs) + ' such pairs are') + ' left out.')),
     result.closed_heads && el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), 'Closed, what they give being multiplied ' +
         'by zeros: ' + result.closed_heads.join(', ') + '. Where they look changes nothing; figures of all heads have them in.'),
     result.chosen_on_scored && el('p', { class: 'caveat' }, el('b', {}, 'Take care. '), 'Also in the ' +
