@@ -132,7 +132,8 @@ START_TEST(unknown_pieces_take_no_memory)
     hw_tokenizer *pieces = hw_tokenizer_new(&o, &err);
     source.tokenizer = pieces; /* of which the vocabulary has none */
     char *text = calloc(1, LINES * BYTES + 1), *targets = calloc(1, 2 * LINES + 1);
-    for (int i = 0; i < LINES * PIECES; i++) memcpy(text + 4 * i, (i + 1) % PIECES ? "\xE4\xB8\xAD " : "\xE4\xB8\xAD\n", 4);
+    for (int i = 0; i < LINES * PIECES; i++)
+        memcpy(text + 4 * i, (i + 1) % PIECES ? "\xE4\xB8\xAD " : "\xE4\xB8\xAD\n", 4);
     for (int i = 0; i < LINES; i++) memcpy(targets + 2 * i, "x\n", 2);
     scratch_text("train.en", text);
     scratch_text("train.fr", targets);

@@ -147,7 +147,8 @@ START_TEST(mended_prefixes_are_counted)
     const outcome *o = feed("the cat\n", "translate @/mended --max-length 1 --prefix-file @/prefixes");
     ck_assert_int_eq(o->status, 1);
     ck_assert_str_eq(o->out, "");
-    ck_assert_ptr_nonnull(strstr(o->err, "/prefixes:1: the prefix has 2 tokens, but it can have 1 at most (decoding.max_length)\n"));
+    ck_assert_ptr_nonnull(
+        strstr(o->err, "/prefixes:1: the prefix has 2 tokens, but it can have 1 at most (decoding.max_length)\n"));
 }
 END_TEST
 

@@ -133,8 +133,8 @@ const hw_hypotheses *hw_search_task_run(const hw_search_task *task, const hw_sea
 /* The ids of tokens, in the arena. */
 hw_ids hw_token_ids(const hw_tokens *tokens, hw_arena *arena);
 
-/* Tokens of a source that are read where decoding.longest_source does not say, or data.max_length where that is more:
- * attention costs the square of a line's length, and a file without line ends must not hold a machine for hours. */
+/* Tokens of a source, or of either side where a target is fed, that are read where decoding.longest_source does not say,
+ * or data.max_length where that is more: attention costs the square, and a file without line ends must not take hours. */
 #define HW_LONGEST_SOURCE 1024
 int64_t hw_longest_source(const hw_config *config); /* as the three say */
 

@@ -33,7 +33,7 @@ static const hw_cli_entry verbs[] = {
 
 /* ---- a verb ------------------------------------------------------------------------------------------------------ */
 
-#define FORM " 5" /* of the results: where it changes, those kept from before are not read */
+#define FORM " 6" /* of the results: where it changes, those kept from before are not read */
 
 /* Of what every result of the verb depends on, whatever its options: model and data. */
 static uint64_t print_of(const hw_heads *h, const hw_heads_verb *verb)

@@ -12,7 +12,8 @@ static inline bool hw_is_blank(char c) { return c == ' ' || c == '\t'; }
 bool hw_next_word(const char **at, const char *end, const char **word, size_t *bytes);
 int64_t hw_count_words(const char *text, size_t bytes);
 
-/* first: the number of text[0] in the line, from 1. True for valid UTF-8; else "path:line: byte 7 is 0xE9, which is not valid UTF-8; ...". */
+/* True for valid UTF-8; else "path:line: byte 7 is 0xE9, which is not valid UTF-8; ...". first: the number of text[0] in
+ * its line, from 1. */
 bool hw_check_utf8(const char *path, int64_t line, int64_t first, const char *text, size_t bytes, hw_error *err);
 
 /* Fails where it is standard input or no file but a pipe or a device: what is read more than once must begin anew. */

@@ -204,8 +204,9 @@ static void say_too_long(const hw_run *r)
     if (!t->pairs ||
         !hw_corpus_path(path, c->data.dir, c->data.valid, t->side ? c->data.target : c->data.source, NULL))
         return;
-    hw_run_say(r, "warning: %s; of the validation set %lld such %s only translated",
-               hw_too_long_describe(t, path, r->arena), (long long)t->pairs, hw_plural(t->pairs, "pair is", "pairs are"));
+    const char *first = hw_too_long_describe(t, path, r->arena);
+    hw_run_say(r, "warning: %s; of the validation set %lld such %s only translated", first, (long long)t->pairs,
+               hw_plural(t->pairs, "pair is", "pairs are"));
 }
 
 static bool make_network(hw_run *r, hw_texts *texts, hw_error *err)
