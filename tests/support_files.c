@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,6 +154,17 @@ static int call_bash(void *script)
 }
 
 const outcome *run_bash(const char *script) { return run_captured(call_bash, (void *)(uintptr_t)script); }
+
+/* The sanitizer would keep what was freed. */
+long peak_of_program(const char *words)
+{
+    struct rusage used;
+    const char *script = hw_arena_string(arena, "export ASAN_OPTIONS=quarantine_size_mb=1; exec %s/headwise %s",
+                                         built_directory(), words);
+    const outcome *o = run_bash(script);
+    ck_assert_msg(o->status == 0 && !getrusage(RUSAGE_CHILDREN, &used), "%s: %s", words, o->err);
+    return used.ru_maxrss;
+}
 
 const char *built_directory(void)
 {

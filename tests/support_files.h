@@ -35,6 +35,9 @@ const outcome *run_program(const char *const *words);
 const char *const *scratch_words(const char *call);
 /* Runs a script of bash likewise. */
 const outcome *run_bash(const char *script);
+/* Runs the program that was built beside the tests, which must go well -> the most memory, in kB, that it or any
+ * other child of the test has taken so far. */
+long peak_of_program(const char *words);
 /* Where the running tests, and the program beside them, were built. */
 const char *built_directory(void);
 

@@ -295,6 +295,27 @@ START_TEST(vocab_cuts_and_joins_line_by_line)
 }
 END_TEST
 
+/* What pieces that a model lacks are spelled like goes with their line when a corpus is read. */
+START_TEST(unknown_pieces_take_no_memory)
+{
+    const char *call = hw_arena_string(
+        arena,
+        "train configs/toy_translate.yaml --dry-run --threads 1 --set data.dir=%s --set training.model_dir=%s/none --set "
+        "text.tokenizer=sentencepiece --set text.joiner= --set text.model=tests/fixtures/sentencepiece/char.model --set "
+        "training.validate_every=0 --set training.batch_tokens=50 --set model.width=16 --set model.feed_forward=16",
+        scratch_root(), scratch_root());
+    long peak[2];
+    for (int unknown = 0; unknown < 2; unknown++) {
+        run_bash(hw_arena_string(arena,
+                                 "cd %s && line=$(yes %s | head -50 | tr '\\n' ' ') && yes \"$line\" | head -3000 > "
+                                 "train.en && yes a | head -3000 > train.fr",
+                                 scratch_root(), unknown ? "\xE4\xB8\xAD" : "a"));
+        peak[unknown] = peak_of_program(call);
+    }
+    ck_assert_msg(peak[1] - peak[0] < 5 << 10, "%ld kB, then %ld kB", peak[0], peak[1]);
+}
+END_TEST
+
 /* A model directory has a tokenizer of any kind. */
 START_TEST(vocab_uses_model_directories)
 {
@@ -406,6 +427,7 @@ Suite *test_sentencepiece_model(void)
     c = tcase_create("command line");
     tcase_add_checked_fixture(c, begin, scratch_end);
     tcase_add_test(c, vocab_cuts_and_joins_line_by_line);
+    tcase_add_test(c, unknown_pieces_take_no_memory);
     tcase_add_test(c, no_piece_ends_a_line);
     tcase_add_test(c, vocab_uses_model_directories);
     tcase_add_test(c, vocab_trains_models);

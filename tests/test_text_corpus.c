@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "support_files.h"
 #include "support_text.h"
@@ -114,37 +113,6 @@ START_TEST(only_newlines_end_lines)
     check_ids(hw_corpus_source(corpus, 2), "0"); /* a no-break space is text, not a blank line */
     check_ids(hw_corpus_source(corpus, 3), "5");
     hw_corpus_free(corpus);
-}
-END_TEST
-
-static long peak(void)
-{
-    struct rusage used;
-    return getrusage(RUSAGE_SELF, &used) ? -1 : used.ru_maxrss;
-}
-
-/* Their letters go with their line. */
-START_TEST(unknown_pieces_take_no_memory)
-{
-    enum { LINES = 100, PIECES = 1000, BYTES = 4 * PIECES };
-    hw_error err = {""};
-    hw_tokenizer_options o = {.name = "sentencepiece", .model = "tests/fixtures/sentencepiece/unigram.model"};
-    hw_tokenizer *pieces = hw_tokenizer_new(&o, &err);
-    source.tokenizer = pieces; /* of which the vocabulary has none */
-    char *text = calloc(1, LINES * BYTES + 1), *targets = calloc(1, 2 * LINES + 1);
-    for (int i = 0; i < LINES * PIECES; i++)
-        memcpy(text + 4 * i, (i + 1) % PIECES ? "\xE4\xB8\xAD " : "\xE4\xB8\xAD\n", 4);
-    for (int i = 0; i < LINES; i++) memcpy(targets + 2 * i, "x\n", 2);
-    scratch_text("train.en", text);
-    scratch_text("train.fr", targets);
-    long before = peak();
-    hw_corpus *corpus = load(0);
-    ck_assert_int_ge(hw_corpus_count(corpus)->source_unknown, LINES * PIECES);
-    ck_assert_msg(peak() - before < 8 << 10, "%ld kB, then %ld kB", before, peak());
-    hw_corpus_free(corpus);
-    hw_tokenizer_free(pieces);
-    free(text);
-    free(targets);
 }
 END_TEST
 
@@ -322,7 +290,6 @@ Suite *test_text_corpus(void)
     tcase_add_test(c, blank_and_long_pairs_are_dropped_in_step);
     tcase_add_test(c, gzip_and_plain_files_are_the_same);
     tcase_add_test(c, only_newlines_end_lines);
-    tcase_add_test(c, unknown_pieces_take_no_memory);
     tcase_add_test(c, null_bytes_and_long_lines_are_text);
     tcase_add_test(c, a_corpus_can_be_made_up);
     tcase_add_test(c, fingerprints);
