@@ -241,7 +241,7 @@ START_TEST(json_of_many_lines)
         for (int k = 0; k < i % 9; k++) text = hw_arena_string(arena, "%scat ", text);
         text = hw_arena_string(arena, "%s\n", text);
     }
-    fed(text, "translate @/model --json");
+    fed(text, "translate @/model --json -q");
     char *out = scratch_read(scratch_path("stdout"), NULL), *at = out; /* more than an outcome holds */
     ck_assert_int_eq(lines_in(out), LINES);
     for (int i = 0; i < LINES; i++, at = strchr(at, '\n') + 1) {
@@ -297,7 +297,7 @@ START_TEST(a_line_without_end_is_read_up_to_the_longest_source)
     char *text = malloc(WORDS * UNIT + 1);
     for (int i = 0; i < WORDS; i++) memcpy(text + i * UNIT, "cat ", UNIT);
     text[WORDS * UNIT - 1] = '\n';
-    const char *const words[] = {"headwise", "translate", model, "--max-length", "3", NULL};
+    const char *const words[] = {"headwise", "translate", model, "--max-length", "3", "-q", NULL};
     const outcome *o = feed_words(text, WORDS * UNIT, words);
     ck_assert_int_eq(o->status, 0);
     ck_assert_int_eq(lines_in(o->out), 1);
