@@ -28,10 +28,10 @@ bool hw_texts_load(const hw_config *config, const char *directory, hw_arena *are
  * directory that will be trained into, or trained on the training set. Errors: data that cannot be read, a side without
  * any word. */
 bool hw_texts_new(const hw_config *config, hw_arena *arena, hw_texts *texts, hw_error *err);
-/* The path of the model that the tokenizer of a side (0: source) of a new run comes from, where it stands in the
- * directory that will be trained into and no run wrote it. */
+/* The path of the model that the tokenizer of a side (0: source, or both where they share it) of a new run comes from,
+ * where it stands in the directory that will be trained into and no run wrote it. */
 bool hw_texts_found(const hw_config *config, int side, char path[HW_PATH]);
-/* Writes them and, last, config.yaml into a directory that is there; those of another sharing or tokenizer go. */
+/* Writes them into a directory that is there; those of another sharing or tokenizer go. */
 bool hw_texts_save(const hw_texts *texts, const hw_config *config, const char *directory, hw_error *err);
 void hw_texts_free(hw_texts *texts);
 
@@ -88,7 +88,7 @@ hw_corpus_options hw_bundle_filters(const hw_config *config);
 hw_side hw_bundle_source(const hw_bundle *bundle);
 hw_side hw_bundle_target(const hw_bundle *bundle);
 
-/* Writes config.yaml and the texts into the directory, which is made where it is missing. */
+/* Writes the texts and, last, config.yaml into the directory, which is made where it is missing. */
 bool hw_bundle_save_texts(const hw_bundle *bundle, const char *directory, hw_error *err);
 
 /* Writes DIRECTORY/model.safetensors, whole or not at all: the network's values, or others laid out as

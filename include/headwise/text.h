@@ -11,6 +11,9 @@
 
 #include <headwise/autograd.h>
 
+/* hw_reader_line that also checks for UTF-8: 1, 0 at the end, -1 for an error. path: as messages call it. */
+int hw_next_line(hw_reader *reader, const char *path, char **line, size_t *bytes, hw_error *err);
+
 /* ---- vocabulary -------------------------------------------------------------------------------------------------- */
 
 /* The special tokens have the first three ids of every vocabulary. Text cannot name them: where "<s>" stands in a

@@ -246,5 +246,7 @@ bool hw_bundle_is_finite(const hw_bundle *b, const char *directory, hw_error *er
 bool hw_bundle_save_texts(const hw_bundle *b, const char *directory, hw_error *err)
 {
     hw_texts texts = texts_of(b);
-    return hw_directory_make(directory, err) && hw_texts_save(&texts, b->config, directory, err);
+    char path[HW_PATH];
+    return hw_directory_make(directory, err) && hw_texts_save(&texts, b->config, directory, err) &&
+           hw_bundle_path(path, directory, "config.yaml", err) && hw_config_save(b->config, path, err);
 }

@@ -17,7 +17,7 @@ static void write_found(FILE *out, const hw_config *run)
 {
     char path[HW_PATH];
     int count = 0;
-    for (int side = 0; run && side < (run->text.shared_vocabulary ? 1 : 2); side++)
+    for (int side = 0; run && side < 2; side++)
         if (hw_texts_found(run, side, path))
             fprintf(out, "%s\"%s\"", count++ ? ", " : ",\n  \"models_found\": [", strrchr(path, '/') + 1);
     if (count) fputc(']', out);

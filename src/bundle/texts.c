@@ -101,7 +101,7 @@ bool hw_texts_save(const hw_texts *texts, const hw_config *c, const char *direct
             (!hw_texts_path(c, directory, side, "model", path, err) || !hw_tokenizer_save(tokenizers[side], path, err)))
             return false;
     remove_others(texts, c, directory);
-    return hw_bundle_path(path, directory, "config.yaml", err) && hw_config_save(c, path, err);
+    return true;
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -163,7 +163,7 @@ bool hw_texts_found(const hw_config *c, int side, char path[HW_PATH])
     const char *directory = c->training.model_dir;
     char given[HW_PATH];
     struct stat there, named;
-    if (!has_pieces(c) || *c->training.init_from || !*directory ||
+    if (side >= sides(c) || !has_pieces(c) || *c->training.init_from || !*directory ||
         !hw_texts_path(c, directory, side, "model", path, NULL) || stat(path, &there))
         return false;
     if (!*c->text.model) return !hw_bundle_wrote(directory, strrchr(path, '/') + 1);

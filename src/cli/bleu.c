@@ -126,15 +126,11 @@ static void close_all(bleu_inputs *all)
 static int next_line(bleu_input *in, hw_error *err)
 {
     char *text;
-    int got = hw_reader_line(in->reader, &text, &in->line.size, err);
+    int got = hw_next_line(in->reader, in->path, &text, &in->line.size, err);
     if (got <= 0) return got;
     in->line.text = text;
     in->lines++;
-    int64_t bad = hw_utf8_invalid(text, in->line.size);
-    if (bad < 0) return 1;
-    hw_fail(err, "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; convert the file to UTF-8", in->path,
-            (long long)in->lines, (long long)hw_reader_byte(in->reader, bad), (unsigned)(unsigned char)text[bad]);
-    return -1;
+    return 1;
 }
 
 /* Reads every file to its end and says how long the first two that differ are. */

@@ -108,24 +108,6 @@ static bool write_output(const char *path, const hw_evaluation *e, hw_error *err
     return hw_atomic_commit(&file, err);
 }
 
-/* What could not be translated, for either reason. */
-static int say_failed(const hw_evaluation *e)
-{
-    int status = HW_CLI_DONE;
-    const struct {
-        int64_t count;
-        const char *why;
-    } empty[] = {{e->failed, "the network's numbers are not finite"}, {e->broken, HW_CLI_BROKEN}};
-    for (int i = 0; i < 2; i++) {
-        if (!empty[i].count) continue;
-        hw_cli_say("of %lld %s %lld could not be translated and %s as empty: %s", (long long)e->sentences,
-                   hw_plural(e->sentences, "line", "lines"), (long long)empty[i].count,
-                   hw_plural(empty[i].count, "counts", "count"), empty[i].why);
-        status = HW_CLI_FAILED;
-    }
-    return status;
-}
-
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int evaluate(hw_cli *cli, const options *o, const hw_config *config, const hw_cli_ensemble *models)
@@ -152,7 +134,10 @@ static int evaluate(hw_cli *cli, const options *o, const hw_config *config, cons
                    (long long)e.sentences, hw_plural(e.sentences, "pair", "pairs"), (long long)e.too_long.pairs,
                    hw_plural(e.too_long.pairs, "is", "are"),
                    e.together ? "perplexity" : "perplexity, token accuracy and AER");
-    return say_failed(&e);
+    const hw_cli_loss losses[] = {{e.failed, HW_CLI_NOT_FINITE}, {e.broken, HW_CLI_BROKEN}, {0}};
+    static const hw_cli_loss_words words = {{"line", "lines"}, {"could not be translated and counts as empty",
+                                                                "could not be translated and count as empty"}};
+    return hw_cli_say_losses(e.sentences, &words, losses) ? HW_CLI_FAILED : HW_CLI_DONE;
 }
 
 /* Alignment reads the weights themselves (norms of what heads give); all else only runs forward. */

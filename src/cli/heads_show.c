@@ -151,7 +151,7 @@ static void draw(hw_heads *h, const hw_inspected *pair, const shown *s)
 
 static bool examine(hw_heads *h, const options *o, hw_inspected *pair, shown *s, hw_error *err)
 {
-    hw_text texts[2] = {{o->source, o->source ? strlen(o->source) : 0}, {o->target, o->target ? strlen(o->target) : 0}};
+    hw_text texts[2] = {hw_inspect_word(o->source), hw_inspect_word(o->target)};
     if (!find_head(h, h->cli->arguments[1], &s->head, err) || (!o->source && !read_pair(h, o->pair, texts, err)) ||
         !hw_inspect_pair(h->cli, h->bundle, texts[0], texts[1], pair, err))
         return false;

@@ -24,8 +24,7 @@ static const hw_cli_rule rules[] = {
     {0},
 };
 
-/* A word of the command line, or none. */
-static hw_text text_of(const char *word) { return (hw_text){word, word ? strlen(word) : 0}; }
+hw_text hw_inspect_word(const char *word) { return (hw_text){word, word ? strlen(word) : 0}; }
 
 /* ---- the pair ---------------------------------------------------------------------------------------------------- */
 
@@ -100,7 +99,7 @@ static bool make_pair(hw_cli *cli, const hw_bundle *bundle, hw_text from_line, h
     hw_inspected pair = {.bundle = bundle};
     hw_side source = hw_bundle_source(bundle), target = hw_bundle_target(bundle);
     hw_tokens from, to;
-    hw_text text = from_line.text ? from_line : text_of(EXAMPLE);
+    hw_text text = from_line.text ? from_line : hw_inspect_word(EXAMPLE);
     if (!read_side(cli, bundle, "source", &source, text, &from, err)) return false;
     if (!to_line.text && trained && from_line.text) {
         to = translate(cli, bundle, text);
@@ -161,7 +160,7 @@ static int inspect(hw_cli *cli, const options *o, const hw_bundle *bundle, bool 
 {
     hw_error err;
     hw_inspected pair;
-    if (!make_pair(cli, bundle, text_of(o->source), text_of(o->target), trained, &pair, &err)) return hw_cli_fail(&err);
+    if (!make_pair(cli, bundle, hw_inspect_word(o->source), hw_inspect_word(o->target), trained, &pair, &err)) return hw_cli_fail(&err);
     if (trained && o->source)
         print_pair(cli, &pair);
     else if (cli->json)

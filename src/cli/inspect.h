@@ -15,6 +15,7 @@ typedef struct hw_inspected {
     const char **source_labels, **fed_labels, **predicted_labels;
 } hw_inspected;
 
+hw_text hw_inspect_word(const char *word); /* of the command line, or none: NULL */
 /* The pair of these lines; no text of the target: the model translates. False: a sentence too long to be looked at. */
 bool hw_inspect_pair(hw_cli *cli, const hw_bundle *bundle, hw_text source, hw_text target, hw_inspected *pair,
                      hw_error *err);

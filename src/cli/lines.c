@@ -4,6 +4,18 @@
 
 #include <string.h>
 
+bool hw_cli_say_losses(int64_t lines, const hw_cli_loss_words *words, const hw_cli_loss *losses)
+{
+    bool any = false;
+    for (const hw_cli_loss *l = losses; l->why; l++) {
+        if (!l->count) continue;
+        hw_cli_say("of %lld %s %lld %s: %s", (long long)lines, hw_plural(lines, words->lines[0], words->lines[1]),
+                   (long long)l->count, hw_plural(l->count, words->fate[0], words->fate[1]), l->why);
+        any = true;
+    }
+    return any;
+}
+
 bool hw_cli_lines_open(hw_cli_lines *l, const char *path, hw_error *err)
 {
     *l = (hw_cli_lines){.path = strcmp(path, "-") ? path : "standard input"};

@@ -50,15 +50,8 @@ static int next_line(job *j, side *s, int64_t i, hw_error *err)
 {
     char *line;
     size_t bytes;
-    int got = hw_reader_line(s->reader, &line, &bytes, err);
+    int got = hw_next_line(s->reader, s->path, &line, &bytes, err);
     if (got <= 0) return got;
-    int64_t bad = hw_utf8_invalid(line, bytes);
-    if (bad >= 0) {
-        hw_fail(err, "%s:%lld: byte %lld is 0x%02X, which is not valid UTF-8; convert the file to UTF-8", s->path,
-                (long long)hw_reader_number(s->reader), (long long)hw_reader_byte(s->reader, bad),
-                (unsigned)(unsigned char)line[bad]);
-        return -1;
-    }
     j->bytes += bytes;
     s->tokens[i] = hw_tokens_new(j->arena);
     s->tokens[i].most = j->too_long.most;
@@ -206,18 +199,10 @@ static int score(hw_cli *cli, const options *o, const hw_bundle *bundle)
     *j = (job){.cli = cli, .tokens = o->tokens, .too_long.most = hw_longest_source(bundle->config),
                .runner = hw_runner_new(bundle->network), .arena = hw_arena_new(0)};
     int status = open_sides(j, bundle, &err) && score_all(j, &err) ? HW_CLI_DONE : hw_cli_fail(&err);
-    const struct {
-        int64_t count;
-        const char *why;
-    } without[] = {{j->failed, "the network's numbers are not finite"},
-                 {j->too_long.pairs, "they are too long"},
-                 {j->broken, HW_CLI_BROKEN}};
-    for (int i = 0; i < 3; i++) {
-        if (!without[i].count) continue;
-        hw_cli_say("of %lld %s %lld %s no score: %s", (long long)j->done, hw_plural(j->done, "pair", "pairs"),
-                   (long long)without[i].count, hw_plural(without[i].count, "has", "have"), without[i].why);
-        status = HW_CLI_FAILED;
-    }
+    const hw_cli_loss losses[] = {
+        {j->failed, HW_CLI_NOT_FINITE}, {j->too_long.pairs, "they are too long"}, {j->broken, HW_CLI_BROKEN}, {0}};
+    static const hw_cli_loss_words words = {{"pair", "pairs"}, {"has no score", "have no score"}};
+    if (hw_cli_say_losses(j->done, &words, losses)) status = HW_CLI_FAILED;
     for (int s = 0; s < 2; s++) hw_reader_close(j->sides[s].reader);
     hw_arena_free(j->arena);
     hw_runner_free(j->runner);

@@ -204,18 +204,10 @@ static int translate(job *j)
     j->begun = hw_seconds();
     int status = translate_all(j, &err) ? HW_CLI_DONE : hw_cli_fail(&err);
     say_longer(j);
-    const struct {
-        int64_t count;
-        const char *why;
-    } empty[] = {{j->failed, "the network's numbers are not finite"}, {j->broken, HW_CLI_BROKEN}};
-    for (int i = 0; i < 2; i++) {
-        if (!empty[i].count) continue;
-        hw_cli_say("of %lld %s %lld could not be translated and %s empty: %s", (long long)j->done,
-                   hw_plural(j->done, "line", "lines"), (long long)empty[i].count,
-                   hw_plural(empty[i].count, "is", "are"), empty[i].why);
-        status = HW_CLI_FAILED;
-    }
-    return status;
+    const hw_cli_loss losses[] = {{j->failed, HW_CLI_NOT_FINITE}, {j->broken, HW_CLI_BROKEN}, {0}};
+    static const hw_cli_loss_words words = {
+        {"line", "lines"}, {"could not be translated and is empty", "could not be translated and are empty"}};
+    return hw_cli_say_losses(j->done, &words, losses) ? HW_CLI_FAILED : status;
 }
 
 static int run(hw_cli *cli)

@@ -19,8 +19,6 @@ bool hw_check_utf8(const char *path, int64_t line, int64_t first, const char *te
 /* Fails where it is standard input or no file but a pipe or a device: what is read more than once must begin anew. */
 bool hw_check_rereadable(const char *path, hw_error *err);
 
-/* hw_reader_line that also checks for UTF-8: 1, 0 at the end, -1 for an error. */
-int hw_next_line(hw_reader *reader, const char *path, char **line, size_t *bytes, hw_error *err);
 
 /* Text as a message shows it: in quotes, without control characters, cut where it is long. Returns out. */
 enum { HW_QUOTE = 80 };

@@ -258,15 +258,18 @@ static bool write_beginning(const hw_run *r, hw_error *err)
 {
     const hw_config *c = r->config;
     char path[HW_PATH];
-    return hw_config_save(c, hw_run_path(r, "config.yaml", path), err) &&
-           hw_bundle_save_corpus(hw_corpus_count(r->corpus), c, c->training.model_dir, err) &&
-           hw_bundle_save_texts(r->bundle, c->training.model_dir, err);
+    hw_texts texts = hw_bundle_texts(r->bundle);
+    bool ok = hw_config_save(c, hw_run_path(r, "config.yaml", path), err) &&
+              hw_bundle_save_corpus(hw_corpus_count(r->corpus), c, c->training.model_dir, err) &&
+              hw_texts_save(&texts, c, c->training.model_dir, err);
+    hw_texts_free(&texts);
+    return ok;
 }
 
 static void say_found(const hw_run *r)
 {
     char path[HW_PATH];
-    for (int side = 0; side < (r->config->text.shared_vocabulary ? 1 : 2); side++)
+    for (int side = 0; side < 2; side++)
         if (hw_texts_found(r->config, side, path)) hw_run_say(r, "text is cut by %s, which was there", path);
 }
 
