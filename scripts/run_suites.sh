@@ -17,7 +17,7 @@ trap 'rm -rf "$said"' EXIT
 printf '%s\n' "$@" | xargs -P "$(nproc)" --process-slot-var=SLOT -I SUITE sh -c '
     "$1" SUITE > "$2/SUITE" 2>&1 || touch "$2/failed"
     cat "$2/SUITE"
-    tail -n 1 "$2/SUITE" >> "$2/counts"' run "$run" "$said" | grep -v '^[a-z]*: [0-9]* passed, [0-9]* failed$' || :
+    tail -n 1 "$2/SUITE" >> "$2/counts"' run "$run" "$said" | grep --line-buffered -v '^[a-z]*: [0-9]* passed, [0-9]* failed$' || :
 
 awk '{ passed += $2; failed += $4 } END { printf "%s %d passed, %d failed\n", $1, passed, failed }' "$said/counts"
 [ ! -e "$said/failed" ]
