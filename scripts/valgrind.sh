@@ -25,13 +25,14 @@ for program in tests/run headwise; do
     exec "$built/$program" "\$@"
 exec taskset -c "\${SLOT-0}" valgrind --quiet --vgdb=no --log-file="$under/report.%p" --error-exitcode=99 \
     --suppressions="$PWD/scripts/valgrind.supp" --leak-check=full --show-leak-kinds=definite \
-    --errors-for-leak-kinds=definite "$built/$program" "\$@"
+    --errors-for-leak-kinds=definite --num-callers=50 "$built/$program" "\$@"
 END
     chmod +x "$under/${program##*/}"
 done
 
 failed=0
 export CK_TIMEOUT_MULTIPLIER=100 OPENBLAS_NUM_THREADS=1 HEADWISE_PROGRAMS="$under"
+export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE-Nehalem}" # without fused multiply-adds, see the Makefile
 sh scripts/run_suites.sh "$under/run" "$@" || failed=1
 
 # Three lines of valgrind's are no report but say that it does not know how a terminal is made.
