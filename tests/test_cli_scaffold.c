@@ -263,6 +263,7 @@ static void check_verbs(const hw_cli_entry *c)
         snprintf(misspelt, sizeof misspelt, "%sx", verb->name);
         ck_assert_ptr_nonnull(strstr(RUN("headwise", c->name, misspelt)->err, verb->name));
         check_help(RUN("headwise", c->name, verb->name, "--help"), verb->name);
+        check_help(RUN("headwise", "help", c->name, verb->name), verb->name);
         check_options(verb->command, verb->name);
     }
 }
@@ -275,6 +276,7 @@ START_TEST(every_command)
         snprintf(misspelt, sizeof misspelt, "%sx", c->name);
         check_help(RUN(path, "--help"), c->name);
         check_help(RUN("headwise", c->name, "--help"), c->name);
+        check_help(RUN("headwise", "help", c->name), c->name);
         ck_assert_ptr_nonnull(strstr(RUN("headwise", misspelt)->err, c->name));
         if (c->command->verbs) {
             check_verbs(c);

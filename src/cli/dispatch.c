@@ -140,6 +140,10 @@ static void catch_signals(void)
 
 int hw_cli_main(int argc, char **argv)
 {
+    if (argc > 2 && !strcmp(argv[1], "help")) { /* help heads roles: heads roles --help */
+        char *words[] = {argv[0], argv[2], argc > 3 ? argv[3] : "--help", "--help", NULL};
+        return hw_cli_main(argc > 3 ? 4 : 3, words);
+    }
     occupy_standard_streams();
     let_output_wait();
     catch_signals();

@@ -100,29 +100,33 @@ static void print_json(const hw_evaluation *e)
     hw_json_print(root, true);
 }
 
-static bool write_output(const char *path, const hw_evaluation *e, hw_error *err)
+static bool write_output(hw_atomic *file, const hw_evaluation *e, hw_error *err)
 {
-    hw_atomic file;
-    if (!hw_output_begin(&file, path, err)) return false;
-    for (int64_t i = 0; i < e->sentences; i++) fprintf(file.stream, "%s\n", e->translations[i]);
-    return hw_atomic_commit(&file, err);
+    fflush(stdout); /* the figures come first where both go there */
+    for (int64_t i = 0; i < e->sentences; i++) fprintf(file->stream, "%s\n", e->translations[i]);
+    return hw_atomic_commit(file, err);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
+/* The file is opened first, so that nothing is translated for one that cannot be written. */
 static int evaluate(hw_cli *cli, const options *o, const hw_config *config, const hw_cli_ensemble *models)
 {
     hw_error err;
     hw_test_set set;
     hw_evaluation e;
+    hw_atomic file;
+    if (o->output && !hw_output_begin(&file, o->output, &err)) return hw_cli_fail(&err);
     if (!hw_test_set_load(cli, models->bundles[0], config, o->data, &set, &err) ||
-        !hw_evaluate(cli, models, config, &set, &e, &err))
+        !hw_evaluate(cli, models, config, &set, &e, &err)) {
+        if (o->output) hw_atomic_abandon(&file);
         return hw_cli_fail(&err);
+    }
     if (cli->json)
         print_json(&e);
     else
         print_text(cli, names(cli, o), config, &set, &e);
-    if (o->output && !write_output(o->output, &e, &err)) return hw_cli_fail(&err);
+    if (o->output && !write_output(&file, &e, &err)) return hw_cli_fail(&err);
     if (e.unread_lines)
         hw_cli_say("of %lld %s %lld %s more tokens than decoding.longest_source lets be read; %lld %s left out",
                    (long long)e.sentences, hw_plural(e.sentences, "line", "lines"), (long long)e.unread_lines,

@@ -17,14 +17,17 @@ static const hw_cli_option table[] = {
      "check configuration and data, print counts, parameters, memory and a time estimate, and train nothing", .low = 0},
 };
 
-static volatile int stop, running;
+static const hw_cli_rule rules[] = {{"dry-run", HW_CLI_EXCLUDES, "overwrite", ", for a dry run writes nothing"}, {0}};
+
+static volatile int stop, running; /* stop: the signal that came */
 
 /* The first Ctrl-C (or SIGTERM) lets the step finish and saves; the second, or one before there are steps (vocabularies
- * take their time), ends at once, which loses nothing saved. */
+ * take their time), ends at once, which loses nothing saved. Either way the program ends by the signal, so that a
+ * script does not go on with what is not finished. */
 static void on_signal(int number)
 {
     if (stop || !running) hw_cli_end_by(number);
-    stop = 1;
+    stop = number;
 }
 
 static void say(const char *line, void *context) { hw_cli_note(context, "%s", line); }
@@ -73,8 +76,8 @@ static void tell(hw_cli *cli, const hw_config *config, const hw_train_result *re
         hw_cli_note(cli, "%lld %s skipped, because the loss or gradient was not finite",
                     (long long)result->skipped, hw_plural(result->skipped, "step was", "steps were"));
     if (result->stopped)
-        hw_cli_note(cli, "everything is saved in %s; the same command%s goes on from here", config->training.model_dir,
-                    overwrite ? " without --overwrite" : "");
+        hw_cli_say("everything is saved in %s; the same command%s goes on from here", config->training.model_dir,
+                   overwrite ? " without --overwrite" : "");
     else tell_end(cli, config, result);
 }
 
@@ -96,6 +99,10 @@ static int run(hw_cli *cli)
     hw_train_result result;
     if (!hw_train(config, &train, &result, &err)) return hw_cli_fail(&err);
     tell(cli, config, &result, o.overwrite);
+    if (result.stopped) {
+        fflush(NULL);
+        hw_cli_end_by(stop);
+    }
     return HW_CLI_DONE;
 }
 
@@ -112,12 +119,13 @@ const hw_cli_command hw_cli_train = {
         "The same command goes on where an earlier one was stopped or killed, and ends with the same bytes as if it "
         "had not been. "
         "Ctrl-C finishes the step and saves; a second Ctrl-C, or one before the first step, ends at once and loses nothing "
-        "saved. training.model_dir, "
+        "saved; both end the program by the signal. training.model_dir, "
         "data.dir, "
         "--threads, a larger training.max_steps and a larger training.patience may differ from call to call; with "
         "anything else "
         "changed the directory is refused.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .rules = rules,
     .run = run,
 };
