@@ -138,6 +138,25 @@ START_TEST(another_process_has_it)
 }
 END_TEST
 
+/* A run that goes on does not make its best model again; one that is finished makes none. */
+START_TEST(a_model_that_is_gone)
+{
+    const hw_config *c = train_config(arena, "model", "");
+    const char *message = hw_arena_string(arena, "%s/model.safetensors is gone, the model of step ",
+                                          c->training.model_dir);
+    train_whole(c, 1);
+    ck_assert_int_eq(unlink(scratch_path("model/model.safetensors")), 0);
+    for (int i = 0; i < 2; i++) {
+        train_run(&call, i ? train_config(arena, "model", "training.max_steps=30") : c);
+        ck_assert(!call.ok);
+        ck_assert_msg(!strncmp(call.err.message, message, strlen(message)), "%s", call.err.message);
+    }
+    call = (train_call){.overwrite = true};
+    train_run(&call, c);
+    ck_assert(call.ok);
+}
+END_TEST
+
 START_TEST(another_configuration)
 {
     const char *directory = train_config(arena, "model", "")->training.model_dir;
@@ -329,6 +348,7 @@ Suite *test_train(void)
     t = tcase_create("directory");
     tcase_add_checked_fixture(t, begin, scratch_end);
     tcase_add_test(t, another_process_has_it);
+    tcase_add_test(t, a_model_that_is_gone);
     tcase_add_test(t, another_configuration);
     tcase_add_loop_test(t, what_may_differ, 0, 3);
     tcase_add_test(t, a_finished_run_is_finished);

@@ -40,9 +40,25 @@ static bool save_both(const hw_tokenizer *t, const char *model, const hw_vocabul
     return hw_atomic_commit_all((hw_atomic *[]){&file[0], &file[1]}, 2, err);
 }
 
+/* Who forgets the model's name behind --train names a text there. */
+static bool would_replace_a_text(const char *model)
+{
+    struct stat status;
+    if (stat(model, &status) || !S_ISREG(status.st_mode) || !status.st_size) return false;
+    hw_tokenizer *t = hw_tokenizer_new(&(hw_tokenizer_options){.name = "sentencepiece", .model = model}, NULL);
+    hw_tokenizer_free(t);
+    return !t;
+}
+
 int hw_vocab_train(hw_cli *cli, const hw_vocab_options *o)
 {
     hw_error err;
+    if (would_replace_a_text(o->train)) {
+        hw_cli_say("vocab: --train %s: this file is there and no SentencePiece model; name the model that shall be made, "
+                   "the texts behind it, or remove the file",
+                   o->train);
+        return HW_CLI_USAGE;
+    }
     hw_subword_options options = {
         .bpe = o->type == 1,
         .size = o->max_size < 0 ? HW_SUBWORDS : o->max_size,

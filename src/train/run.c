@@ -267,6 +267,12 @@ static bool run_all(hw_run *r, hw_train_result *result, hw_error *err)
             return false;
         fill_result(&state, r->config, result);
         result->finished_before = !result->stopped;
+        if ((state.best_step || result->finished_before) && !hw_run_has(r, "model.safetensors"))
+            return hw_fail(err,
+                           "%s/model.safetensors is gone, the model of step %lld, which is not made again by going on. Put "
+                           "it back, or begin anew with --overwrite",
+                           r->config->training.model_dir,
+                           (long long)(state.best_step ? state.best_step : state.step));
         if (result->finished_before) return learned(r, &state, err);
     } else if (!r->options->overwrite && !hw_run_may_begin(r, err)) {
         return false;
