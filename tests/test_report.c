@@ -275,7 +275,7 @@ START_TEST(places_that_cannot_be_written)
     const char *model = scratch_path("model");
     report_set("unwritten", "a cat\n", "un chat\n");
     expect_failure(RUN("heads", "report", model), 2, "-o FILE.html");
-    expect_failure(RUN("heads", "report", model, "-o", ""), 2, "-o FILE.html");
+    expect_failure(RUN("heads", "report", model, "-o", ""), 2, "--output: FILE is empty");
     expect_failure(RUN("heads", "report", model, "-o", scratch_path("no/such/page.html"), "--data", "unwritten"), 1,
                    "no/such/page.html");
     /* Nothing was computed for it. */

@@ -112,6 +112,9 @@ static bool read_value(const hw_cli *cli, const hw_cli_option *option, const cha
     hw_yaml word = {.kind = HW_YAML_SCALAR, .file = cli->name, .text = value};
     char what[80];
     snprintf(what, sizeof what, "--%s", option->name);
+    bool named = (option->kind == HW_CLI_TEXT || option->kind == HW_CLI_LIST) && strcmp(option->value, "TEXT");
+    if (named && !*value)
+        return hw_fail(err, "%s: %s: %s is empty; is a variable not set?", cli->name, what, option->value);
     bool bounded = option->low != 0 || option->high != 0;
     double low = bounded ? option->low : -INFINITY, high = bounded ? option->high : INFINITY;
     switch (option->kind) {
@@ -257,6 +260,10 @@ static bool enough_arguments(const hw_cli *cli, hw_error *err)
     if (command->most >= 0 && cli->argument_count > command->most)
         return hw_fail(err, "%s: %s is one argument too many; usage: headwise %s%s%s", cli->name,
                        cli->arguments[command->most], cli->name, *command->usage ? " " : "", command->usage);
+    for (int i = 0; i < cli->argument_count; i++)
+        if (!*cli->arguments[i])
+            return hw_fail(err, "%s: argument %d is empty; is a variable not set? Usage: headwise %s %s", cli->name, i + 1,
+                           cli->name, command->usage);
     return true;
 }
 

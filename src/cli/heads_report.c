@@ -236,7 +236,7 @@ static int run(hw_cli *cli)
 {
     options o = {.common.seed = 1, .pairs = PAIRS};
     if (!hw_cli_parse(cli, &o)) return cli->status;
-    if (!o.output || !*o.output) {
+    if (!o.output) {
         hw_cli_say("heads report: where to? -o FILE.html names the page");
         return HW_CLI_USAGE;
     }
@@ -249,6 +249,9 @@ static int run(hw_cli *cli)
             return HW_CLI_USAGE;
         }
     }
+    hw_error err; /* before all that is computed */
+    for (int i = 0; i < o.compare.count; i++)
+        if (!hw_bundle_config(o.compare.items[i], cli->arena, &err)) return hw_cli_fail(&err);
     return hw_heads_with(cli, &o.common, report, &o);
 }
 
