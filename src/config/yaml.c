@@ -372,9 +372,15 @@ bool hw_yaml_boolean(const hw_yaml *node, const char *what, bool *out, hw_error 
     return true;
 }
 
+/* What YAML reads as nothing is no text. */
+static bool is_null(const hw_yaml *node)
+{
+    return !node->quoted && (!*node->text || !strcmp(node->text, "~") || !strcmp(node->text, "null"));
+}
+
 bool hw_yaml_string(const hw_yaml *node, const char *what, const char **out, hw_error *err)
 {
-    if (node->kind != HW_YAML_SCALAR || (!*node->text && !node->quoted))
+    if (node->kind != HW_YAML_SCALAR || is_null(node))
         return fail_kind(node, what, node->kind == HW_YAML_SCALAR ? "a text (\"\" if it is to be empty)" : "a text",
                          err);
     *out = node->text;
