@@ -187,6 +187,7 @@ START_TEST(damaged_gzip)
     scratch_text("text.gz", "this is text\n");
     snprintf(expected, sizeof expected, "%s: it is no gzip file, in spite of its name", scratch_path("text.gz"));
     ck_assert_str_eq(read_through(scratch_path("text.gz"), &count), expected);
+    ck_assert_int_eq(count, 0);
     ck_assert_ptr_nonnull(read_through(scratch_text("empty.gz", ""), &count));
 }
 END_TEST

@@ -145,9 +145,12 @@ static void begin(hw_reader *reader)
     size_t length = strlen(reader->path);
     if (got < 0) fail(reader, strerror(errno));
     else if (reader->end >= 2 && !memcmp(reader->buffer, "\x1f\x8b", 2)) begin_gzip(reader);
-    else if (length > 3 && !strcmp(reader->path + length - 3, ".gz"))
+    else if (length > 3 && !strcmp(reader->path + length - 3, ".gz")) {
+        reader->end = 0; /* none of its lines */
         fail(reader, "it is no gzip file, in spite of its name");
-    else if (got == 0) reader->state = ENDED;
+    } else if (got == 0) {
+        reader->state = ENDED;
+    }
 }
 
 /* Inflates what there is, and reads more before that where nothing is. */
