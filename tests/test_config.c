@@ -284,6 +284,8 @@ static const struct {
     {"data: {dir: 'null', max_length: 1e400}", NULL, "c.yaml:1:33: data.max_length: expected a whole number, found 1e400"},
     {"text: {tokenizer: char, joiner: '@@ '}", NULL,
      "c.yaml:1:33: text.joiner: only the tokenizer word has a joiner, not char"},
+    {"text: {joiner: ' '}", NULL, "c.yaml:1:16: text.joiner: \" \": it is only blank"},
+    {"", "text.joiner=a b", "--set: text.joiner: \"a b\": it has a blank inside"},
     {"text: {model: a.model}", NULL,
      "c.yaml:1:15: text.model: only the tokenizer sentencepiece has it, not word"},
     {"text: {sampling: 0.1, tokenizer: char}", NULL,

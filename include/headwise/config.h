@@ -166,6 +166,11 @@ bool hw_config_set_from(hw_config *config, const char *place, const char *assign
  * meant is added to warnings (NULL: not wanted), as complete sentences. */
 bool hw_config_check(hw_config *config, hw_names *warnings, hw_error *err);
 
+/* Why a text cannot be a joiner (text.joiner), or NULL. bytes: how many of it mark a piece, without the blanks behind,
+ * which separate tokens anyway: "@@ " and "@@" are the same. */
+enum { HW_LONGEST_JOINER = 15 }; /* bytes */
+const char *hw_joiner_fault(const char *joiner, size_t *bytes);
+
 /* The decoder layer of training.guided_alignment, from 0. */
 int64_t hw_guided_layer(const hw_config *config);
 

@@ -130,8 +130,22 @@ static bool check_model_dir(const hw_config *c, hw_error *err)
                 c->training.model_dir);
 }
 
+const char *hw_joiner_fault(const char *joiner, size_t *bytes)
+{
+    size_t size = strlen(joiner);
+    while (size && strchr(" \t", joiner[size - 1])) size--;
+    *bytes = size;
+    if (!size) return "it is only blank";
+    if (strcspn(joiner, " \t\n") < size) return "it has a blank inside";
+    if (size > HW_LONGEST_JOINER) return "it is longer than 15 bytes";
+    return hw_utf8_invalid(joiner, size) >= 0 ? "it is not valid UTF-8" : NULL;
+}
+
 static bool check_text(const hw_config *c, hw_error *err)
 {
+    size_t bytes;
+    const char *fault = *c->text.joiner ? hw_joiner_fault(c->text.joiner, &bytes) : NULL;
+    if (fault) return fail(c, err, "text.joiner", NULL, "\"%s\": %s", c->text.joiner, fault);
     if (!strcmp(c->data.source, c->data.target))
         return fail(c, err, "data.target", "data.source", "%s is the suffix of the source side too", c->data.target);
     if (*c->text.joiner && strcmp(c->text.tokenizer, "word"))

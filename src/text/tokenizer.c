@@ -38,22 +38,11 @@ static const hw_tokenizer_kind *find_kind(const char *name, hw_error *err)
     return NULL;
 }
 
-/* "@@ " and "@@" are the same joiner: the blank is what separates tokens anyway. */
 static bool set_joiner(hw_tokenizer *t, const char *joiner, hw_error *err)
 {
-    size_t size = strlen(joiner);
-    while (size && hw_is_blank(joiner[size - 1])) size--;
-    const char *fault = NULL;
-    if (!size)
-        fault = "it is only blank";
-    else if (strcspn(joiner, " \t\n") < size)
-        fault = "it has a blank inside";
-    else if (size > HW_MARK)
-        fault = "it is longer than 15 bytes";
-    else if (hw_utf8_invalid(joiner, size) >= 0)
-        fault = "it is not valid UTF-8";
-    else if (!t->kind->joins)
-        fault = "this tokenizer has none";
+    size_t size;
+    const char *fault = hw_joiner_fault(joiner, &size);
+    if (!fault && !t->kind->joins) fault = "this tokenizer has none";
     if (fault) return hw_fail(err, "joiner \"%s\" of tokenizer %s: %s", joiner, t->kind->name, fault);
     memcpy(t->mark, joiner, size);
     t->mark_bytes = size;

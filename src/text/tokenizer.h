@@ -2,9 +2,8 @@
 #ifndef HW_TEXT_TOKENIZER_H
 #define HW_TEXT_TOKENIZER_H
 
+#include <headwise/config.h>
 #include <headwise/text.h>
-
-enum { HW_MARK = 15 };
 
 typedef struct hw_tokenizer_kind {
     const char *name;
@@ -22,7 +21,7 @@ struct hw_tokenizer {
     const hw_tokenizer_kind *kind;
     int owners;
     size_t mark_bytes;              /* 0: no joiner */
-    char mark[HW_MARK + 1];         /* the joiner without the blank after it: "@@" */
+    char mark[HW_LONGEST_JOINER + 1]; /* the joiner without the blank after it: "@@" */
     struct hw_sentencepiece *model; /* or NULL */
 };
 

@@ -20,7 +20,7 @@ typedef struct cut {
     size_t bytes, longest; /* longest: of a piece without its mark */
     int32_t pieces[LONGEST_CUT];
     bool dead[LONGEST_CUT];          /* from here on no cut leads to the end */
-    char key[LONGEST_CUT + HW_MARK]; /* a piece with its mark, to look it up */
+    char key[LONGEST_CUT + HW_LONGEST_JOINER]; /* a piece with its mark, to look it up */
 } cut;
 
 static int32_t find_piece(cut *c, size_t at, size_t bytes)
