@@ -21,7 +21,7 @@ static const hw_cli_rule rules[] = {{"dry-run", HW_CLI_EXCLUDES, "overwrite", ",
 
 static volatile int stop, running; /* stop: the signal that came */
 
-/* The first Ctrl-C (or SIGTERM) lets the step finish and saves; the second, or one before there are steps (vocabularies
+/* The first Ctrl-C (or SIGTERM, SIGHUP) lets the step finish and saves; the second, or one before there are steps (vocabularies
  * take their time), ends at once, which loses nothing saved. Either way the program ends by the signal, so that a
  * script does not go on with what is not finished. */
 static void on_signal(int number)
@@ -93,6 +93,7 @@ static int run(hw_cli *cli)
     if (o.dry_run) return dry_run(cli, config);
     hw_cli_catch(SIGINT, on_signal);
     hw_cli_catch(SIGTERM, on_signal);
+    hw_cli_catch(SIGHUP, on_signal); /* the terminal is gone */
     hw_cli_progress progress = hw_cli_progress_new(cli);
     hw_train_options train = {.overwrite = o.overwrite, .progress = hw_cli_progress_show, .progress_context = &progress,
                               .say = say, .say_context = cli, .stop = &stop, .running = &running};
