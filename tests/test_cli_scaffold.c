@@ -270,6 +270,15 @@ static void check_verbs(const hw_cli_entry *c)
     }
 }
 
+/* Behind the name of a command, help is a word like others. */
+START_TEST(a_model_called_help)
+{
+    const outcome *o = RUN("bin/score", "help", "no", "such");
+    ck_assert_int_eq(o->status, 1);
+    ck_assert_str_eq(o->err, "headwise: help: there is no such model directory\n");
+}
+END_TEST
+
 START_TEST(every_command)
 {
     for (const hw_cli_entry *c = hw_cli_commands(); c->name; c++) {
@@ -536,6 +545,7 @@ Suite *test_cli_scaffold(void)
     tcase_add_test(t, help_of_a_command);
     tcase_add_test(t, help_of_verbs);
     tcase_add_test(t, program);
+    tcase_add_test(t, a_model_called_help);
     tcase_add_test(t, every_command);
     tcase_add_test(t, a_slow_reader_is_waited_for);
     tcase_add_test(t, output_that_cannot_be_written);

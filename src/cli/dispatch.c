@@ -140,10 +140,6 @@ static void catch_signals(void)
 
 int hw_cli_main(int argc, char **argv)
 {
-    if (argc > 2 && !strcmp(argv[1], "help")) { /* help heads roles: heads roles --help */
-        char *words[] = {argv[0], argv[2], argc > 3 ? argv[3] : "--help", "--help", NULL};
-        return hw_cli_main(argc > 3 ? 4 : 3, words);
-    }
     occupy_standard_streams();
     let_output_wait();
     catch_signals();
@@ -152,6 +148,10 @@ int hw_cli_main(int argc, char **argv)
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *called = slash ? slash + 1 : argc > 0 ? argv[0] : "";
     const hw_cli_entry *entry = find(commands, called);
+    if (!entry && argc > 2 && !strcmp(argv[1], "help")) { /* help heads roles: heads roles --help */
+        char *words[] = {argv[0], argv[2], argc > 3 ? argv[3] : "--help", "--help", NULL};
+        return hw_cli_main(argc > 3 ? 4 : 3, words);
+    }
     int skip = 1;
     if (!entry && argc > 1 && (entry = find(commands, argv[1]))) skip = 2;
     int status;

@@ -160,7 +160,8 @@ static int inspect(hw_cli *cli, const options *o, const hw_bundle *bundle, bool 
 {
     hw_error err;
     hw_inspected pair;
-    if (!make_pair(cli, bundle, hw_inspect_word(o->source), hw_inspect_word(o->target), trained, &pair, &err)) return hw_cli_fail(&err);
+    if (!make_pair(cli, bundle, hw_inspect_word(o->source), hw_inspect_word(o->target), trained, &pair, &err))
+        return hw_cli_fail(&err);
     if (trained && o->source)
         print_pair(cli, &pair);
     else if (cli->json)

@@ -21,9 +21,9 @@ static const hw_cli_rule rules[] = {{"dry-run", HW_CLI_EXCLUDES, "overwrite", ",
 
 static volatile int stop, running; /* stop: the signal that came */
 
-/* The first Ctrl-C (or SIGTERM, SIGHUP) lets the step finish and saves; the second, or one before there are steps (vocabularies
- * take their time), ends at once, which loses nothing saved. Either way the program ends by the signal, so that a
- * script does not go on with what is not finished. */
+/* The first Ctrl-C (or SIGTERM, SIGHUP) lets the step finish and saves; the second, or one before there are steps
+ * (vocabularies take their time), ends at once, which loses nothing saved. Either way the program ends by the signal, so
+ * that a script does not go on with what is not finished. */
 static void on_signal(int number)
 {
     if (stop || !running) hw_cli_end_by(number);

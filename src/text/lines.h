@@ -19,7 +19,6 @@ bool hw_check_utf8(const char *path, int64_t line, int64_t first, const char *te
 /* Fails where it is standard input or no file but a pipe or a device: what is read more than once must begin anew. */
 bool hw_check_rereadable(const char *path, hw_error *err);
 
-
 /* Text as a message shows it: in quotes, without control characters, cut where it is long. Returns out. */
 enum { HW_QUOTE = 80 };
 const char *hw_quote(char out[HW_QUOTE], const char *text, size_t bytes);

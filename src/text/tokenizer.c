@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/lines.h"
 #include "text/sentencepiece.h"
 #include "text/strings.h"
 

@@ -20,9 +20,9 @@ extern const hw_tokenizer_kind hw_tokenizer_word, hw_tokenizer_char, hw_tokenize
 struct hw_tokenizer {
     const hw_tokenizer_kind *kind;
     int owners;
-    size_t mark_bytes;              /* 0: no joiner */
+    size_t mark_bytes;                /* 0: no joiner */
     char mark[HW_LONGEST_JOINER + 1]; /* the joiner without the blank after it: "@@" */
-    struct hw_sentencepiece *model; /* or NULL */
+    struct hw_sentencepiece *model;   /* or NULL */
 };
 
 static inline bool hw_tokens_full(const hw_tokens *t) { return t->most && t->count == t->most; }

@@ -19,7 +19,7 @@ typedef struct cut {
     const char *word;
     size_t bytes, longest; /* longest: of a piece without its mark */
     int32_t pieces[LONGEST_CUT];
-    bool dead[LONGEST_CUT];          /* from here on no cut leads to the end */
+    bool dead[LONGEST_CUT];                    /* from here on no cut leads to the end */
     char key[LONGEST_CUT + HW_LONGEST_JOINER]; /* a piece with its mark, to look it up */
 } cut;
 
